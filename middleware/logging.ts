@@ -1,0 +1,107 @@
+import { type Logger, pino } from 'pino';
+import {
+  checkOptions,
+  describeError,
+  isBoolean,
+  isPromise,
+  type Middleware,
+  named,
+  type OptionCheck,
+  type PerTool,
+  perTool,
+  perToolCheck,
+  printable,
+  type RedactOptions,
+  redactor,
+  type ToolCall,
+  type ToolOutcome,
+} from '../src/index.ts';
+
+/** The part of a pino logger that is used; pino's own type fits. */
+export type CallLogger = Pick<Logger, 'info' | 'warn' | 'error' | 'isLevelEnabled'>;
+
+/** Options of `logging`. */
+export interface LoggingOptions {
+  /** The host's logger. Default: pino's, to standard error. */
+  readonly logger?: CallLogger;
+  /** Whether arguments and answers are logged too, redacted. Default: false, only sizes and the names of keys. */
+  readonly values?: PerTool<boolean>;
+  /** What else counts as secret, in values and errors. */
+  readonly redact?: RedactOptions;
+}
+
+const isLogger: OptionCheck = (value) =>
+  ['info', 'warn', 'error', 'isLevelEnabled'].every(
+    (key) => typeof (value as CallLogger | null)?.[key as keyof CallLogger] === 'function',
+  ) || 'a pino logger';
+
+/**
+ * Writes one line for each call: `info` for a success, `warn` for a failure, `error` where the engine itself was at fault. A
+ * failure's line holds the cause the model was not shown, under the same `errorId`. A logger that fails never fails a call.
+ *
+ * Outermost, so that refusals are logged like everything else.
+ *
+ * @throws TypeError naming the option and what is allowed.
+ * @example logging({ logger: pino(), values: { byTool: { search: true } } })
+ */
+export function logging(options: LoggingOptions = {}): Middleware {
+  checkOptions('logging', options, {
+    logger: isLogger,
+    values: perToolCheck(isBoolean),
+    redact: (value) => (typeof value === 'object' && value !== null) || 'an object with keys or patterns',
+  });
+  const { logger = pino(pino.destination(2)) } = options;
+  const valuesOf = perTool(options.values, false);
+  const redact = redactor(options.redact);
+
+  return named('logging', function logging(call, next) {
+    // Nothing is more severe: a logger that is off costs this question.
+    if (!logger.isLevelEnabled('error')) return next(call);
+    const startedAt = call.clock.now();
+    const outcome = next(call);
+    if (!isPromise(outcome)) return write(call, outcome, startedAt);
+    return outcome.then((settled) => write(call, settled, startedAt));
+  });
+
+  function write(call: ToolCall, outcome: ToolOutcome, startedAt: number): ToolOutcome {
+    try {
+      const level = outcome.error?.code === 'internal' ? 'error' : outcome.isError ? 'warn' : 'info';
+      if (logger.isLevelEnabled(level)) logger[level](line(call, outcome, startedAt), 'tool call');
+    } catch {
+      // The call is worth more than its line.
+    }
+    return outcome;
+  }
+
+  function line(call: ToolCall, outcome: ToolOutcome, startedAt: number): Record<string, unknown> {
+    const { error, resolvedToolName, notes, control } = outcome;
+    return {
+      tool: printable(call.name),
+      ...(resolvedToolName !== call.name && { resolvedTool: printable(resolvedToolName) }),
+      toolCallId: printable(call.id),
+      code: error?.code ?? (outcome.isError ? 'soft_error' : (control?.type ?? 'ok')),
+      durationMs: call.clock.now() - startedAt,
+      inputKeys: keysOf(call),
+      inputCharacters: call.malformed?.rawArguments?.length ?? JSON.stringify(call.input).length,
+      outputCharacters: sizeOfContent(outcome),
+      ...(notes.length > 0 && { notes: notes.map((note) => note.type) }),
+      ...(error && { errorId: error.errorId, executed: error.executed }),
+      ...(error && 'cause' in error && { err: redact(describeError(error.cause)) }),
+      ...(valuesOf(call.tool?.name ?? call.name) && { input: redact(call.input), output: redact(outcome.content) }),
+    };
+  }
+}
+
+/** Names of arguments one line holds. */
+const MAX_KEYS = 20;
+
+function keysOf(call: ToolCall): readonly string[] {
+  return Object.keys(call.input ?? {})
+    .slice(0, MAX_KEYS)
+    .map(printable);
+}
+
+function sizeOfContent({ content }: ToolOutcome): number {
+  if (typeof content === 'string') return content.length;
+  return content.reduce((size, part) => size + (part.type === 'text' ? part.text.length : 0), 0);
+}

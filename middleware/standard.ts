@@ -1,0 +1,63 @@
+import { checkOptions, type Middleware, type OptionCheck } from '../src/index.ts';
+import { type LoggingOptions, logging } from './logging.ts';
+import { type OutputLimitOptions, outputLimit } from './output-limit.ts';
+import { type OutputValidationOptions, outputValidation } from './output-validation.ts';
+import { type PermissionOptions, permission } from './permission.ts';
+import { type TimeoutOptions, timeout } from './timeout.ts';
+import { type ValidationOptions, validation } from './validation.ts';
+
+/** Options of each layer; `false` leaves a layer out, a middleware takes its place. */
+export interface StandardOptions {
+  readonly logging?: LoggingOptions | Middleware | false;
+  readonly validation?: ValidationOptions | Middleware | false;
+  /** Has to be said: what may run is the host's own decision. */
+  readonly permission: PermissionOptions | Middleware | false;
+  readonly outputLimit?: OutputLimitOptions | Middleware | false;
+  readonly outputValidation?: OutputValidationOptions | Middleware | false;
+  readonly timeout?: TimeoutOptions | Middleware | false;
+}
+
+const isLayer: OptionCheck = (value) =>
+  value === false ||
+  typeof value === 'function' ||
+  (typeof value === 'object' && value !== null) ||
+  'options, a middleware, or false';
+
+/**
+ * The layers in the order in which they work together, outermost first: logging, validation, permission, output limit, output
+ * validation, timeout.
+ *
+ * @throws TypeError naming the option and what is allowed.
+ * @example createDispatcher({ tools, middleware: standard({ permission: { check: readOnlyAllowed, approver } }) })
+ */
+export function standard(options: StandardOptions): readonly Middleware[] {
+  checkOptions('standard', options, {
+    logging: isLayer,
+    validation: isLayer,
+    permission: isLayer,
+    outputLimit: isLayer,
+    outputValidation: isLayer,
+    timeout: isLayer,
+  });
+  if (options.permission === undefined) {
+    throw new TypeError(
+      'Option "permission" of standard must be given: what may run, as in { check: readOnlyAllowed }, or false.',
+    );
+  }
+  return [
+    layer(logging, options.logging),
+    layer(validation, options.validation),
+    layer(permission, options.permission),
+    layer(outputLimit, options.outputLimit),
+    layer(outputValidation, options.outputValidation),
+    layer(timeout, options.timeout),
+  ].flat();
+}
+
+function layer<Options extends object>(
+  make: (options: Options) => Middleware,
+  option: Options | Middleware | false | undefined,
+): readonly Middleware[] {
+  if (option === false) return [];
+  return [typeof option === 'function' ? (option as Middleware) : make((option ?? {}) as Options)];
+}

@@ -1,0 +1,96 @@
+import {
+  AbortReason,
+  type AbortScope,
+  checkOptions,
+  isPromise,
+  MAX_DELAY_MS,
+  type Middleware,
+  named,
+  type OptionCheck,
+  type PerTool,
+  perTool,
+  perToolCheck,
+  printable,
+  type SettingKey,
+  settingKey,
+  TimeLimit,
+  type ToolCall,
+  type ToolOutcome,
+  toolError,
+} from '../src/index.ts';
+
+/** Options of `timeout`. */
+export interface TimeoutOptions {
+  /** Milliseconds a tool may take; Infinity for no limit. Default: 120,000, two minutes, as in loopctl. */
+  readonly limitMs?: PerTool<number>;
+  /**
+   * Milliseconds a tool may take to stop once its signal has aborted, before it is answered for. Infinity waits as long as it
+   * takes, which is right for what writes and cannot be cancelled. Default: 0, one turn of the event loop.
+   */
+  readonly graceMs?: PerTool<number>;
+}
+
+const isLimit: OptionCheck = (value) =>
+  value === Number.POSITIVE_INFINITY ||
+  (typeof value === 'number' && value > 0 && value <= MAX_DELAY_MS) ||
+  `milliseconds above 0 and up to ${MAX_DELAY_MS} (24.8 days), or Infinity for no limit`;
+
+const isGrace: OptionCheck = (value) => value === 0 || isLimit(value) === true || `0, or ${String(isLimit(0))}`;
+
+/** The limit for one call, before the middleware's own: `dispatch(call, { settings: [timeoutMs(500)] })`. */
+export const timeoutMs: SettingKey<number> = settingKey((value) =>
+  checkOptions('settings', { timeoutMs: value }, { timeoutMs: isLimit }),
+);
+
+/**
+ * Ends a call that takes too long: aborts the tool's signal, gives it a moment to stop, and answers `timeout`, telling whether the
+ * tool may still be running. A tool that answers after all within the grace is believed, with a note.
+ *
+ * Innermost, so that only the tool is timed: no approval, no queue.
+ *
+ * @throws TypeError naming the option and what is allowed.
+ * @example timeout({ limitMs: { default: 10_000, byTool: { deploy: Infinity } } })
+ */
+export function timeout(options: TimeoutOptions = {}): Middleware {
+  checkOptions('timeout', options, { limitMs: perToolCheck(isLimit), graceMs: perToolCheck(isGrace) });
+  const limitOf = perTool(options.limitMs, 120_000);
+  const graceOf = perTool(options.graceMs, 0);
+
+  return named('timeout', function timeout(call, next) {
+    const toolName = call.tool?.name ?? call.name;
+    const limitMs = call.setting(timeoutMs) ?? limitOf(toolName);
+    if (limitMs === Number.POSITIVE_INFINITY) return next(call);
+    const scope = call.abortScope();
+    const outcome = next(scope.call);
+    if (isPromise(outcome))
+      return scope.follow(outcome, new CallLimit(call, scope, outcome, limitMs, graceOf(toolName)));
+    scope.end();
+    return outcome;
+  });
+}
+
+/** One object for each call that takes its time: a tool which answers at once pays for nothing. */
+class CallLimit extends TimeLimit {
+  readonly #call: ToolCall;
+  readonly #scope: AbortScope;
+  readonly #limitMs: number;
+  readonly #graceMs: number;
+
+  constructor(call: ToolCall, scope: AbortScope, outcome: Promise<ToolOutcome>, limitMs: number, graceMs: number) {
+    super(outcome, limitMs, call.clock);
+    this.#call = call;
+    this.#scope = scope;
+    this.#limitMs = limitMs;
+    this.#graceMs = graceMs;
+  }
+
+  protected override onLimit(): void {
+    const tool = printable(this.#call.tool?.name ?? this.#call.name);
+    const message = `Tool "${tool}" did not finish within its limit of ${this.#limitMs} ms.`;
+    this.#scope.abort(new AbortReason(toolError('timeout', message)), this.#graceMs);
+  }
+
+  settled(): void {
+    this.stop();
+  }
+}

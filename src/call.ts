@@ -1,0 +1,240 @@
+import type { MalformedArguments } from './arguments.ts';
+import type { Clock } from './clock.ts';
+import type { ToolContext } from './context.ts';
+import { type ControlSignal, controlSignal, type SuspendRequest } from './control.ts';
+import type { Executed, ToolError } from './error.ts';
+import { ABANDONED, ANSWERED } from './guard.ts';
+import { copyJson, type JsonValue } from './json.ts';
+import type { SettleListener } from './keeper.ts';
+import type { MaybePromise } from './middleware.ts';
+import type { ToolOutcome } from './outcome.ts';
+import type { ReadonlyToolRegistry } from './registry.ts';
+import { Scope } from './scope.ts';
+import { readSetting, type SettingKey } from './settings.ts';
+import type { Tool } from './tool.ts';
+
+/** A sign of life from a running tool. Never part of its answer. */
+export interface Progress {
+  readonly message?: string;
+  /** How far the tool is, in the units of `total`. */
+  readonly progress?: number;
+  readonly total?: number;
+}
+
+/** What a check of arguments against the tool's schema found. */
+export type Validation =
+  | { readonly valid: true; readonly input: JsonValue; readonly parsed: unknown }
+  | { readonly valid: false; readonly error: ToolError };
+
+/** Checks arguments for a call; supplied by the layer that validates. */
+export type Validator = (call: ToolCall, input: JsonValue) => MaybePromise<Validation>;
+
+/** What a layer may change about a call on its way inward. */
+export interface ToolCallChanges {
+  /** Other arguments. Validate them first (`call.validate`), and pass `parsed` along; else `parsed` is a copy of these. */
+  readonly input?: JsonValue;
+  /** What `execute` receives. */
+  readonly parsed?: unknown;
+  /** Another tool to run. */
+  readonly tool?: Tool;
+  readonly context?: ToolContext;
+  readonly validator?: Validator;
+}
+
+/** A part of a dispatch that its owner can abort on its own. */
+export interface AbortScope {
+  /** The call to pass to `next`. */
+  readonly call: ToolCall;
+  /**
+   * Aborts what is inside. The tool has `graceMs` milliseconds (default 0: one turn of the event loop) to settle; then it is
+   * answered for as cancelled and its outcome goes to `onLate`. The owner may answer at once, or call `next` again.
+   */
+  abort(reason: unknown, graceMs?: number): void;
+  /**
+   * The outcome of what was passed on, when it takes its time. After an abort it comes within the grace at the latest: the tool's
+   * own, or `cancelled`, or the error that was the reason. The listener is told when it is there; the scope has ended then.
+   */
+  follow(outcome: Promise<ToolOutcome>, listener: SettleListener): Promise<ToolOutcome>;
+  /** Lets go, where the outcome was there at once. */
+  end(): void;
+}
+
+/** Validated arguments, and whether a run has had them: a tool may change its arguments, so each run gets its own. */
+interface Checked {
+  readonly valid: true;
+  readonly input: JsonValue;
+  readonly parsed: unknown;
+  used: boolean;
+  readonly validator: Validator | undefined;
+}
+
+/** One call on its way inward. Never mutated and never spread: `call.with(changes)` makes the next one. */
+export class ToolCall {
+  readonly #scope: Scope;
+  readonly #context: ToolContext;
+  readonly #tool: Tool | undefined;
+  readonly #input: JsonValue;
+  #checked: Checked | undefined;
+
+  private constructor(
+    scope: Scope,
+    context: ToolContext,
+    tool: Tool | undefined,
+    input: JsonValue,
+    checked: Checked | undefined,
+  ) {
+    this.#scope = scope;
+    this.#context = context;
+    this.#tool = tool;
+    this.#input = input;
+    this.#checked = checked;
+  }
+
+  /** @internal */
+  static begin(scope: Scope, context: ToolContext, tool: Tool | undefined): ToolCall {
+    return new ToolCall(scope, context, tool, scope.dispatch.requested.input, undefined);
+  }
+
+  /** @internal */
+  static is(value: unknown): value is ToolCall {
+    return typeof value === 'object' && value !== null && #scope in value;
+  }
+
+  /** @internal */
+  static scope(call: ToolCall): Scope {
+    return call.#scope;
+  }
+
+  /** @internal Arguments no run has had yet: the validated ones at first, validated anew for each further attempt. */
+  static take(call: ToolCall): MaybePromise<Validation> {
+    const checked = call.#checked;
+    if (checked === undefined) return { valid: true, input: call.#input, parsed: copyJson(call.#input) };
+    if (checked.used) return call.validate(call.#input);
+    checked.used = true;
+    return checked;
+  }
+
+  /** The model's id, or a generated one; unique among the calls in flight. */
+  get id(): string {
+    return this.#scope.dispatch.id;
+  }
+
+  /** The name that was asked for. It may differ from the name of `tool`. */
+  get name(): string {
+    return this.#scope.dispatch.requested.name;
+  }
+
+  /** The arguments as sent, repaired or edited: what approvers, logs and keys see. */
+  get input(): JsonValue {
+    return this.#input;
+  }
+
+  /** What `execute` will receive: `input` after the schema's defaults and transforms. */
+  get parsed(): unknown {
+    this.#checked ??= checked(this.#input, copyJson(this.#input), undefined);
+    return this.#checked.parsed;
+  }
+
+  /** Why the arguments could not be read, and their text. */
+  get malformed(): MalformedArguments | undefined {
+    return this.#scope.dispatch.malformed;
+  }
+
+  /** The tool that will run; undefined where there is none of that name. */
+  get tool(): Tool | undefined {
+    return this.#tool;
+  }
+
+  /** The tools there were when this call came in. */
+  get tools(): ReadonlyToolRegistry {
+    return this.#scope.dispatch.tools;
+  }
+
+  /** The session this call belongs to. */
+  get context(): ToolContext {
+    return this.#context;
+  }
+
+  get clock(): Clock {
+    return this.#scope.dispatch.host.clock;
+  }
+
+  /** The call whose tool made this one, for nested dispatches. */
+  get parent(): ToolCall | undefined {
+    return this.#scope.dispatch.parentCall;
+  }
+
+  /** Aborts with the caller's reason or a layer's. Made on first use; where a look is enough, `aborted` is cheaper. */
+  get signal(): AbortSignal {
+    return this.#scope.signal;
+  }
+
+  /** Whether `signal` has aborted. */
+  get aborted(): boolean {
+    return this.#scope.aborted;
+  }
+
+  /** What is known by now of the tool's effect. */
+  get executed(): Executed {
+    return this.#scope.executed;
+  }
+
+  /** The value given for this call under a key, as in `dispatch(call, { settings: [timeoutMs(500)] })`. */
+  setting<Value>(key: SettingKey<Value>): Value | undefined {
+    return readSetting(this.#scope.dispatch.settings, key);
+  }
+
+  /** This call with changes, to pass to `next`. */
+  with(changes: ToolCallChanges): ToolCall {
+    const { input = this.#input, tool = this.#tool, context = this.#context } = changes;
+    return new ToolCall(this.#scope, context, tool, input, this.#recheck(changes, input, tool));
+  }
+
+  #recheck(changes: ToolCallChanges, input: JsonValue, tool: Tool | undefined): Checked | undefined {
+    const validator = changes.validator ?? this.#checked?.validator;
+    if (changes.parsed !== undefined) return checked(input, changes.parsed, validator);
+    if (input === this.#input && tool === this.#tool && changes.validator === undefined) return this.#checked;
+    return validator === undefined ? undefined : checked(input, copyJson(input), validator);
+  }
+
+  /** A part of the dispatch that can be aborted on its own: pass its `call` to `next`, and `end()` it afterwards. */
+  abortScope(): AbortScope {
+    const scope = new Scope(this.#scope, this.#scope.guard.depth);
+    scope.call = new ToolCall(scope, this.#context, this.#tool, this.#input, this.#checked);
+    return scope;
+  }
+
+  /** Checks other arguments for this call's tool. Without a validating layer everything is valid. */
+  validate(input: JsonValue): MaybePromise<Validation> {
+    const validator = this.#checked?.validator;
+    return validator === undefined ? { valid: true, input, parsed: copyJson(input) } : validator(this, input);
+  }
+
+  /** Tells the host how far the tool is. Ignored once the call has been answered. */
+  report(progress: Progress): void {
+    const { guard, dispatch } = this.#scope;
+    const { onProgress } = dispatch;
+    const { depth } = guard;
+    if (onProgress === undefined || depth === ANSWERED || depth === ABANDONED) return;
+    try {
+      onProgress(progress, this);
+    } catch {
+      // An observer must not fail the tool it observes.
+    }
+  }
+
+  /** Stops the call here, to be answered later: a tool or middleware returns or throws what this makes. */
+  suspend(request: SuspendRequest): ControlSignal {
+    return controlSignal({ type: 'suspend', toolCallId: this.id, request });
+  }
+
+  /** What a log or a debugger shows: everything of the call but the session. */
+  toJSON(): unknown {
+    const { id, name, input } = this;
+    return { id, name, input, tool: this.#tool?.name ?? null };
+  }
+}
+
+function checked(input: JsonValue, parsed: unknown, validator: Validator | undefined): Checked {
+  return { valid: true, input, parsed, used: false, validator };
+}

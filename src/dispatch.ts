@@ -1,0 +1,86 @@
+import type { MalformedArguments } from './arguments.ts';
+import { type Progress, ToolCall } from './call.ts';
+import type { Clock } from './clock.ts';
+import { BEFORE_FIRST_LAYER, type Guard, type Pending } from './guard.ts';
+import { Follower } from './keeper.ts';
+import type { RequestedCall, ToolOutcome } from './outcome.ts';
+import type { ReadonlyToolRegistry } from './registry.ts';
+import { Scope } from './scope.ts';
+import type { Setting } from './settings.ts';
+
+/** How the inside of a dispatch reaches its dispatcher. */
+export interface Host {
+  readonly clock: Clock;
+  /** Takes what a tool answered after its call had been answered. Never throws. */
+  readonly late: (outcome: ToolOutcome, call: ToolCall) => void;
+  /** Whether something thrown is the host's own control signal. Never throws. */
+  readonly isInterrupt: (thrown: unknown) => boolean;
+}
+
+/** What all views of one call share: what was fixed at the edge, and where the dispatch stands. */
+export class Dispatch extends Scope implements Guard {
+  depth: number = BEFORE_FIRST_LAYER;
+  pending: Pending | undefined = undefined;
+  answer: ToolOutcome | undefined = undefined;
+  fault: ToolOutcome | undefined = undefined;
+  readonly id: string;
+  readonly requested: RequestedCall;
+  readonly malformed: MalformedArguments | undefined;
+  readonly tools: ReadonlyToolRegistry;
+  readonly settings: readonly Setting[];
+  readonly callerSignal: AbortSignal | undefined;
+  readonly parentCall: ToolCall | undefined;
+  readonly onProgress: ((progress: Progress, call: ToolCall) => void) | undefined;
+  readonly host: Host;
+
+  constructor(
+    id: string,
+    requested: RequestedCall,
+    malformed: MalformedArguments | undefined,
+    tools: ReadonlyToolRegistry,
+    settings: readonly Setting[],
+    callerSignal: AbortSignal | undefined,
+    parentCall: ToolCall | undefined,
+    onProgress: ((progress: Progress, call: ToolCall) => void) | undefined,
+    host: Host,
+  ) {
+    super(undefined, BEFORE_FIRST_LAYER);
+    this.id = id;
+    this.requested = requested;
+    this.malformed = malformed;
+    this.tools = tools;
+    this.settings = settings;
+    this.callerSignal = callerSignal;
+    this.parentCall = parentCall;
+    this.onProgress = onProgress;
+    this.host = host;
+  }
+
+  /** Whether the caller has aborted, or the call whose tool made this one was aborted. */
+  get callerAborted(): boolean {
+    return this.callerSignal?.aborted === true || this.parentCall?.aborted === true;
+  }
+
+  get callerReason(): unknown {
+    return this.callerSignal?.aborted === true ? this.callerSignal.reason : this.parentCall?.signal.reason;
+  }
+
+  /** The onion's outcome, or what is answered in its place where the caller aborts and no layer answers. */
+  race(outcome: Promise<ToolOutcome>, call: ToolCall): Promise<ToolOutcome> {
+    const { callerSignal, parentCall } = this;
+    if (callerSignal === undefined && parentCall === undefined) return outcome;
+    const follower = new Follower(call, this, outcome);
+    const abort = () => this.abort(this.callerReason);
+    const parentScope = parentCall && ToolCall.scope(parentCall);
+    callerSignal?.addEventListener('abort', abort);
+    parentScope?.adopt(this);
+    follower.listener = {
+      settled: () => {
+        callerSignal?.removeEventListener('abort', abort);
+        parentScope?.disown(this);
+      },
+    };
+    if (this.callerAborted) abort();
+    return follower.promise;
+  }
+}

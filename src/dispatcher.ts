@@ -1,0 +1,260 @@
+import { nanoid } from 'nanoid';
+import { MalformedArguments, NOTHING } from './arguments.ts';
+import { ToolCall } from './call.ts';
+import { type Clock, systemClock } from './clock.ts';
+import { ToolContext } from './context.ts';
+import { Dispatch, type Host } from './dispatch.ts';
+import { describeError, printable, toolError } from './error.ts';
+import { ANSWERED } from './guard.ts';
+import { InFlight } from './in-flight.ts';
+import { invoke } from './invoke.ts';
+import { compose, isPromise, type Middleware, type Next } from './middleware.ts';
+import { checkOptions, isFunction, type OptionChecks } from './options.ts';
+import { NO_NOTES, type ToolDispatchResult, type ToolOutcome, withNote } from './outcome.ts';
+import { type ReadonlyToolRegistry, ToolRegistry } from './registry.ts';
+import {
+  checkDispatchOptions,
+  type DispatchOptions,
+  requestedArguments,
+  requestedCall,
+  type ToolCallRequest,
+} from './request.ts';
+import type { Setting } from './settings.ts';
+import type { Tool } from './tool.ts';
+
+/** What a dispatcher is made of. */
+export interface DispatcherOptions {
+  /** A registry is read afresh for each call. Default: no tools. */
+  readonly tools?: ToolRegistry | readonly Tool[];
+  /** The onion, outermost first. Default: none. */
+  readonly middleware?: readonly Middleware[];
+  /** The session of calls that bring none. Default: a new one. */
+  readonly context?: ToolContext;
+  /** Default: the process's clock. */
+  readonly clock?: Clock;
+  /** Makes ids for calls without one. Default: nanoid. */
+  readonly generateId?: () => string;
+  /** Recognises a runtime's own interrupts: thrown inside, they come out as `result.control`. Default: none. */
+  readonly isControlSignal?: (thrown: unknown) => boolean;
+  /** Hears what a tool answered after its call had been answered, as after a timeout. Default: nobody. */
+  readonly onLate?: (outcome: ToolOutcome, call: ToolCall) => void;
+  /** Hears of a hook of the host's that threw. Default: `process.emitWarning`. */
+  readonly onWarning?: (message: string, cause?: unknown) => void;
+}
+
+/** Takes tool calls through the onion. Immutable: `with` makes another. */
+export interface Dispatcher {
+  /** Exactly one result, whatever the model, a tool or a middleware did. The promise never rejects. */
+  dispatch(request: ToolCallRequest, options?: DispatchOptions): Promise<ToolDispatchResult>;
+  /** As many results as calls, in their order. The calls run one after the other. */
+  dispatchAll(requests: readonly ToolCallRequest[], options?: DispatchOptions): Promise<readonly ToolDispatchResult[]>;
+  /** A dispatcher with these options changed and all others kept. */
+  with(changes: DispatcherOptions): Dispatcher;
+  /** The tools as they are now. */
+  readonly tools: ReadonlyToolRegistry;
+  /** Names of the layers, outermost first. */
+  readonly middlewareNames: readonly string[];
+}
+
+/**
+ * Makes a dispatcher.
+ *
+ * @throws TypeError naming the option and what is allowed.
+ * @example const dispatcher = createDispatcher({ tools: [add], middleware: standard() });
+ */
+export function createDispatcher(options: DispatcherOptions = {}): Dispatcher {
+  checkOptions('createDispatcher', options, DISPATCHER_OPTIONS);
+  return new OnionDispatcher(options, new InFlight());
+}
+
+const DISPATCHER_OPTIONS: OptionChecks = {
+  tools: (value) => value instanceof ToolRegistry || Array.isArray(value) || 'a ToolRegistry or an array of tools',
+  middleware: (value) => isFunctions(value) || 'an array of middleware functions',
+  context: (value) => value instanceof ToolContext || 'a ToolContext',
+  clock: (value) => isClock(value) || 'an object with the functions now, setTimeout and clearTimeout',
+  generateId: isFunction,
+  isControlSignal: isFunction,
+  onLate: isFunction,
+  onWarning: isFunction,
+};
+
+function isFunctions(value: unknown): boolean {
+  return Array.isArray(value) && value.every((each) => typeof each === 'function');
+}
+
+function isClock(value: unknown): boolean {
+  const { now, setTimeout, clearTimeout } = (value ?? {}) as Partial<Clock>;
+  return isFunctions([now, setTimeout, clearTimeout]);
+}
+
+const NO_OPTIONS: DispatchOptions = Object.freeze({});
+const NO_SETTINGS: readonly Setting[] = Object.freeze([]);
+/** Calls are given new ids this often before an id generator that repeats itself is passed over. */
+const ID_ATTEMPTS = 10;
+
+class OnionDispatcher implements Dispatcher {
+  readonly middlewareNames: readonly string[];
+  readonly #options: DispatcherOptions;
+  readonly #registry: ToolRegistry;
+  readonly #onion: Next;
+  readonly #context: ToolContext;
+  readonly #host: Host;
+  readonly #generateId: () => string;
+  readonly #inFlight: InFlight;
+
+  constructor(options: DispatcherOptions, inFlight: InFlight) {
+    const { tools = [], middleware = [], context = new ToolContext(), generateId = nanoid } = options;
+    this.#registry = tools instanceof ToolRegistry ? tools : new ToolRegistry(tools);
+    this.#options = { ...options, tools: this.#registry, context };
+    this.#onion = compose([...middleware], invoke);
+    this.#context = context;
+    this.#host = hostOf(options);
+    this.#generateId = generateId;
+    this.#inFlight = inFlight;
+    this.middlewareNames = middleware.map((layer) => layer.name);
+  }
+
+  get tools(): ReadonlyToolRegistry {
+    return this.#registry.snapshot();
+  }
+
+  with(changes: DispatcherOptions): Dispatcher {
+    checkOptions('with', changes, DISPATCHER_OPTIONS);
+    return new OnionDispatcher({ ...this.#options, ...changes }, this.#inFlight);
+  }
+
+  dispatch(request: ToolCallRequest, options: DispatchOptions = NO_OPTIONS): Promise<ToolDispatchResult> {
+    return this.#dispatch(request, options, undefined);
+  }
+
+  async dispatchAll(
+    requests: readonly ToolCallRequest[],
+    options: DispatchOptions = NO_OPTIONS,
+  ): Promise<readonly ToolDispatchResult[]> {
+    const results: ToolDispatchResult[] = [];
+    const taken = new Set<string>();
+    for (const request of requests) {
+      const result = await this.#dispatch(request, options, taken);
+      taken.add(result.toolCallId);
+      results.push(result);
+    }
+    return results;
+  }
+
+  #dispatch(
+    request: ToolCallRequest,
+    options: DispatchOptions,
+    taken: ReadonlySet<string> | undefined,
+  ): Promise<ToolDispatchResult> {
+    const startedAt = this.#host.clock.now();
+    let call: ToolCall;
+    try {
+      call = this.#begin(request, options, taken);
+    } catch (thrown) {
+      return Promise.resolve(this.#unusable(startedAt, thrown));
+    }
+    const outcome = this.#onion(call);
+    if (isPromise(outcome)) return this.#wait(outcome, call, startedAt);
+    return Promise.resolve(this.#finish(outcome, call, startedAt));
+  }
+
+  #begin(request: ToolCallRequest, options: DispatchOptions, taken: ReadonlySet<string> | undefined): ToolCall {
+    if (options !== NO_OPTIONS) checkDispatchOptions(options);
+    const read = requestedArguments(request);
+    const malformed = read instanceof MalformedArguments ? read : undefined;
+    const requested = requestedCall(request, read instanceof MalformedArguments ? NOTHING : read);
+    const tools = this.#registry.snapshot();
+    const { signal, parent, settings = NO_SETTINGS, context = parent?.context ?? this.#context, onProgress } = options;
+    const id = this.#uniqueId(requested.id, taken);
+    const dispatch = new Dispatch(id, requested, malformed, tools, settings, signal, parent, onProgress, this.#host);
+    return ToolCall.begin(dispatch, context, tools.get(requested.name));
+  }
+
+  #uniqueId(asked: string | undefined, taken: ReadonlySet<string> | undefined): string {
+    let id = asked;
+    for (let attempt = 0; ; attempt++) {
+      if (id !== undefined && id !== '' && !this.#inFlight.has(id) && taken?.has(id) !== true) return id;
+      id = attempt < ID_ATTEMPTS ? this.#generateId() : nanoid();
+    }
+  }
+
+  #wait(outcome: Promise<ToolOutcome>, call: ToolCall, startedAt: number): Promise<ToolDispatchResult> {
+    const { dispatch } = ToolCall.scope(call);
+    this.#inFlight.add(dispatch.id);
+    return dispatch.race(outcome, call).then((settled) => {
+      this.#inFlight.delete(dispatch.id);
+      return this.#finish(settled, call, startedAt);
+    });
+  }
+
+  #finish(outcome: ToolOutcome, call: ToolCall, startedAt: number): ToolDispatchResult {
+    const { dispatch } = ToolCall.scope(call);
+    dispatch.depth = ANSWERED;
+    const { id: toolCallId, requested } = dispatch;
+    const durationMs = this.#host.clock.now() - startedAt;
+    if (requested.id !== undefined && requested.id !== '' && requested.id !== toolCallId) {
+      const message = `The id "${printable(requested.id)}" was taken already, so this call is "${toolCallId}".`;
+      const renamed = withNote(outcome, { type: 'id_replaced', by: 'dispatcher', message });
+      return { ...renamed, toolCallId, durationMs, requested };
+    }
+    const { resolvedToolName, content, isError, notes } = outcome;
+    // A spread costs as much as five layers, so the usual outcome, which has just these keys, is written out.
+    return hasFourKeys(outcome)
+      ? { resolvedToolName, content, isError, notes, toolCallId, durationMs, requested }
+      : { ...outcome, toolCallId, durationMs, requested };
+  }
+
+  /** The result where the host gave something that is no request, or options that cannot be. */
+  #unusable(startedAt: number, thrown: unknown): ToolDispatchResult {
+    const error = toolError('invalid_call', `The call cannot be dispatched: ${describeError(thrown).message}`, {
+      cause: thrown,
+    });
+    return {
+      resolvedToolName: '',
+      content: error.message,
+      isError: true,
+      error,
+      notes: NO_NOTES,
+      toolCallId: nanoid(),
+      durationMs: this.#host.clock.now() - startedAt,
+      requested: { name: '', input: NOTHING },
+    };
+  }
+}
+
+function hasFourKeys(outcome: ToolOutcome): boolean {
+  let keys = 0;
+  for (const _ in outcome) keys++;
+  return keys === 4;
+}
+
+function hostOf({ clock = systemClock, onLate, onWarning, isControlSignal }: DispatcherOptions): Host {
+  const warn = (message: string, cause: unknown) => {
+    try {
+      if (onWarning === undefined)
+        process.emitWarning(`${message}: ${describeError(cause).message}`, 'ToolonionWarning');
+      else onWarning(message, cause);
+    } catch {
+      // There is nobody left to tell.
+    }
+  };
+  return {
+    clock,
+    late: (outcome, call) => {
+      try {
+        const told: unknown = onLate?.(outcome, call);
+        if (isPromise(told)) told.then(undefined, (thrown: unknown) => warn('onLate failed', thrown));
+      } catch (thrown) {
+        warn('onLate failed', thrown);
+      }
+    },
+    isInterrupt: (thrown) => {
+      try {
+        return isControlSignal?.(thrown) === true;
+      } catch (failure) {
+        warn('isControlSignal failed', failure);
+        return false;
+      }
+    },
+  };
+}

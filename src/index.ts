@@ -1,0 +1,95 @@
+export { MalformedArguments } from './arguments.ts';
+export {
+  type AbortScope,
+  type Progress,
+  ToolCall,
+  type ToolCallChanges,
+  type Validation,
+  type Validator,
+} from './call.ts';
+export { type Clock, MAX_DELAY_MS, systemClock } from './clock.ts';
+export {
+  type Content,
+  type ContentPart,
+  isContent,
+  isContentPart,
+  type MediaPart,
+  type ResourceLinkPart,
+  type TextPart,
+  textOf,
+} from './content.ts';
+export { type Extension, type ExtensionKey, extensionKey, ToolContext, type ToolContextFields } from './context.ts';
+export type { ControlSignal, SuspendRequest } from './control.ts';
+export { createDispatcher, type Dispatcher, type DispatcherOptions } from './dispatcher.ts';
+export {
+  AbortReason,
+  describeError,
+  type ErrorDescription,
+  type Executed,
+  notFound,
+  printable,
+  type ToolError,
+  type ToolErrorCode,
+  type ToolErrorOptions,
+  ToolFailure,
+  type ToolFailureOptions,
+  toolError,
+  toToolError,
+} from './error.ts';
+export { forModel } from './for-model.ts';
+export { copyJson, isPlainObject, type JsonObject, type JsonValue, kindOf, toJson } from './json.ts';
+export type { SettleListener } from './keeper.ts';
+export { after, compose, isPromise, type MaybePromise, type Middleware, type Next, named } from './middleware.ts';
+export {
+  type ByTool,
+  checkOptions,
+  isBoolean,
+  isCount,
+  isFunction,
+  isOneOf,
+  type OptionCheck,
+  type OptionChecks,
+  type PerTool,
+  perTool,
+  perToolCheck,
+} from './options.ts';
+export {
+  type DispatchNote,
+  fail,
+  failure,
+  isOutcome,
+  type RequestedCall,
+  stopped,
+  succeed,
+  type ToolDispatchResult,
+  type ToolOutcome,
+  unrunnable,
+  withNote,
+} from './outcome.ts';
+export { ToolOutput, toOutput } from './output.ts';
+export { PermissionCheck } from './permission.ts';
+export { REDACTED, type RedactOptions, redactor } from './redact.ts';
+export { ReadonlyToolRegistry, ToolRegistry } from './registry.ts';
+export type { DispatchOptions, ToolCallRequest } from './request.ts';
+export { deepFreeze, type FromJsonSchema, type InferInput, type JsonSchema, type ToolSchema } from './schema.ts';
+export { type Setting, type SettingKey, settingKey } from './settings.ts';
+export {
+  isStandardSchema,
+  type StandardIssue,
+  type StandardJsonSchemaConverter,
+  type StandardResult,
+  type StandardSchema,
+  type StandardSchemaProps,
+} from './standard-schema.ts';
+export { TimeLimit } from './time-limit.ts';
+export { defineTool, isConcurrencySafe, isTool, type Tool, type ToolDefinition } from './tool.ts';
+export {
+  type CutOptions,
+  cutTexts,
+  isJsonLonger,
+  type Keep,
+  type Marker,
+  type SizeUnit,
+  shrinkJson,
+  sizeOf,
+} from './truncate.ts';

@@ -1,0 +1,175 @@
+import { ToolCall, type Validation } from './call.ts';
+import { type ContentPart, isContent } from './content.ts';
+import { isControlSignal } from './control.ts';
+import { type ToolError, toolError, toToolError } from './error.ts';
+import type { Pending } from './guard.ts';
+import { Keeper } from './keeper.ts';
+import { controlOf } from './layer.ts';
+import { isPromise, type MaybePromise } from './middleware.ts';
+import { failure, stopped, succeed, suspended, type ToolOutcome, unrunnable } from './outcome.ts';
+import { toOutput } from './output.ts';
+import type { Tool } from './tool.ts';
+
+/** The innermost layer: runs the tool. It never throws nor rejects, and answers for a tool that does not heed an abort. */
+export function invoke(call: ToolCall): MaybePromise<ToolOutcome> {
+  const refusal = unrunnable(call);
+  if (refusal !== undefined) return refusal;
+  if (call.aborted) return stopped(call);
+  const validation = takeArguments(call);
+  if (isPromise(validation)) return new Run(call).keep(validation.then((settled) => execute(call, settled)));
+  if (!validation.valid) return failure(call, validation.error);
+  try {
+    const returned = execute(call, validation);
+    if (isPromise(returned) || isGenerator(returned)) return new Run(call).keep(returned);
+    return returnedOutcome(call, returned);
+  } catch (thrown) {
+    return thrownOutcome(call, thrown);
+  }
+}
+
+function takeArguments(call: ToolCall): MaybePromise<Validation> {
+  try {
+    return ToolCall.take(call);
+  } catch (thrown) {
+    return {
+      valid: false,
+      error: toolError('internal', 'The arguments could not be prepared for the tool.', { cause: thrown }),
+    };
+  }
+}
+
+/** Arguments that were valid, and are not when a further attempt has them validated anew. */
+class Invalid {
+  readonly error: ToolError;
+  constructor(error: ToolError) {
+    this.error = error;
+  }
+}
+
+function execute(call: ToolCall, validation: Validation): unknown {
+  if (!validation.valid) throw new Invalid(validation.error);
+  ToolCall.scope(call).mark('unknown');
+  return (call.tool as Tool<unknown>).execute?.(validation.parsed, call);
+}
+
+function returnedOutcome(call: ToolCall, value: unknown): ToolOutcome {
+  ToolCall.scope(call).mark('yes');
+  return isControlSignal(value) ? suspended(call, value) : succeed(call, toOutput(value));
+}
+
+function thrownOutcome(call: ToolCall, thrown: unknown): ToolOutcome {
+  if (thrown instanceof Invalid) return failure(call, thrown.error);
+  const scope = ToolCall.scope(call);
+  scope.mark(scope.aborted ? 'stopped' : 'yes');
+  const control = controlOf(thrown, call);
+  if (control !== undefined) return suspended(call, control);
+  return scope.aborted ? stopped(call, thrown) : failedOutcome(call, thrown);
+}
+
+function failedOutcome(call: ToolCall, thrown: unknown): ToolOutcome {
+  return failure(call, toToolError(thrown, call.tool?.name ?? call.name));
+}
+
+/** A tool at work: what it answers after it has been answered for goes to the host as late. */
+class Run extends Keeper implements Pending {
+  owner: number;
+  protected override readonly turns = 1;
+  readonly #level: number;
+  #generator: Generator | undefined = undefined;
+
+  constructor(call: ToolCall) {
+    const scope = ToolCall.scope(call);
+    super(call, scope);
+    const { guard } = scope;
+    this.owner = guard.depth;
+    this.#level = guard.depth + 1;
+    guard.depth = this.#level;
+    guard.pending = this;
+    scope.keeper = this;
+  }
+
+  keep(work: PromiseLike<unknown> | Generator): Promise<ToolOutcome> {
+    const settled = isGenerator(work) ? this.#drain(work) : Promise.resolve(work);
+    settled.then(
+      (value) => {
+        if (isGenerator(value)) this.keep(value);
+        else this.settle(returnedOutcome(this.call, value));
+      },
+      (thrown) => this.settle((this.answered ? failedOutcome : thrownOutcome)(this.call, thrown)),
+    );
+    return this.promise;
+  }
+
+  protected override settle(outcome: ToolOutcome): void {
+    const { scope } = this;
+    if (scope.keeper === this) {
+      scope.keeper = undefined;
+      const { guard } = scope;
+      if (guard.depth === this.#level) {
+        guard.depth = this.owner;
+        guard.pending = undefined;
+        guard.answer = outcome;
+      }
+    }
+    super.settle(outcome);
+  }
+
+  override abort(graceMs: number): void {
+    this.#close();
+    super.abort(graceMs);
+  }
+
+  /** Collects what a generator yields; what it returns, if anything, replaces that. */
+  async #drain(generator: Generator): Promise<unknown> {
+    this.#generator = generator;
+    if (this.call.aborted) this.#close();
+    const parts: ContentPart[] = [];
+    for (;;) {
+      const step = await generator.next();
+      if (this.call.aborted) throw this.call.signal.reason;
+      if (step.done !== true) append(parts, step.value);
+      else return step.value ?? { content: contentOf(parts), isError: false };
+    }
+  }
+
+  /** Lets a suspended generator run its `finally`. Not awaited: one stuck in an await would hold everything up. */
+  #close(): void {
+    const generator = this.#generator;
+    this.#generator = undefined;
+    try {
+      Promise.resolve(generator?.return?.(undefined)).catch(() => {});
+    } catch {
+      // It has been told; what it makes of that is its own affair.
+    }
+  }
+}
+
+/** An iterator that a generator function made, synchronous or not. */
+interface Generator {
+  next(): PromiseLike<IteratorResult<unknown>> | IteratorResult<unknown>;
+  return?(value: undefined): unknown;
+}
+
+function isGenerator(value: unknown): value is Generator {
+  if (typeof value !== 'object' || value === null) return false;
+  if (!(Symbol.asyncIterator in value || Symbol.iterator in value)) return false;
+  return typeof (value as Partial<Generator>).next === 'function';
+}
+
+/** Adds what a generator yielded, as content: text to the text before it. */
+function append(parts: ContentPart[], yielded: unknown): void {
+  const { content } = isContent(yielded) ? { content: yielded } : toOutput(yielded);
+  const added = typeof content === 'string' ? [{ type: 'text', text: content } as const] : content;
+  for (const part of added) {
+    const last = parts.at(-1);
+    if (part.type === 'text' && last?.type === 'text')
+      parts[parts.length - 1] = { type: 'text', text: last.text + part.text };
+    else parts.push(part);
+  }
+}
+
+function contentOf(parts: readonly ContentPart[]): string | readonly ContentPart[] {
+  const [first, ...others] = parts;
+  if (first === undefined) return '';
+  return first.type === 'text' && others.length === 0 ? first.text : parts;
+}

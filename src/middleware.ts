@@ -1,0 +1,86 @@
+import { ToolCall } from './call.ts';
+import type { Pending } from './guard.ts';
+import { answerOf, leave, misused, refuse } from './layer.ts';
+import type { ToolOutcome } from './outcome.ts';
+
+/** Between layers a value may be there already: only `dispatch` always returns a promise. */
+export type MaybePromise<Value> = Value | Promise<Value>;
+
+/** The rest of the onion. It never throws nor rejects: a failure is an outcome. It may be called again once it has settled. */
+export type Next = (call: ToolCall) => MaybePromise<ToolOutcome>;
+
+/** One layer: answers a call by itself, or with what `next` answers. */
+export type Middleware = (call: ToolCall, next: Next) => MaybePromise<ToolOutcome>;
+
+/** Goes on with an outcome now or when it is there, so that a layer costs no promise where none is needed. */
+export function after(
+  outcome: MaybePromise<ToolOutcome>,
+  goOn: (outcome: ToolOutcome) => MaybePromise<ToolOutcome>,
+): MaybePromise<ToolOutcome> {
+  return isPromise(outcome) ? outcome.then(goOn) : goOn(outcome);
+}
+
+/** Gives a middleware the name that logs and errors show, which a minifier cannot take away. */
+export function named(name: string, middleware: Middleware): Middleware {
+  return Object.defineProperty(middleware, 'name', { value: name });
+}
+
+/** The onion: the first layer is outermost, `innermost` runs the tool. Built once; each call only walks it. */
+export function compose(layers: readonly Middleware[], innermost: Next): Next {
+  const inside = guardInnermost(innermost, layers.length, layers.at(-1)?.name ?? '');
+  return layers.reduceRight<Next>(
+    (next, layer, level) => guardLayer(layer, level, layers[level - 1]?.name ?? '', next),
+    inside,
+  );
+}
+
+/** A layer as its outer neighbour sees it: it keeps the laws, whatever the layer does. */
+function guardLayer(layer: Middleware, level: number, outer: string, next: Next): Next {
+  const { name } = layer;
+  return (call) => {
+    if (!ToolCall.is(call)) return misused(outer);
+    const { guard } = ToolCall.scope(call);
+    if (guard.depth !== level - 1) return refuse(call, level, outer);
+    guard.depth = level;
+    let answer: MaybePromise<ToolOutcome>;
+    try {
+      answer = layer(call, next);
+      if (!isPromise(answer)) return leave(call, level, level - 1, name, answer);
+    } catch (thrown) {
+      return leave(call, level, level - 1, name, answerOf(thrown, call, name));
+    }
+    const inner = guard.pending;
+    if (inner === undefined || inner.promise !== answer) return settle(call, level, name, answer);
+    inner.owner = level - 1;
+    return answer;
+  };
+}
+
+/** A function of its own, so that a layer which answers at once pays for no closure. */
+function settle(call: ToolCall, level: number, name: string, answer: Promise<ToolOutcome>): Promise<ToolOutcome> {
+  const pending: Pending = {
+    owner: level - 1,
+    promise: Promise.resolve(answer).then(
+      (outcome) => leave(call, level, pending.owner, name, outcome),
+      (thrown: unknown) => leave(call, level, pending.owner, name, answerOf(thrown, call, name)),
+    ),
+  };
+  ToolCall.scope(call).guard.pending = pending;
+  return pending.promise;
+}
+
+function guardInnermost(innermost: Next, level: number, outer: string): Next {
+  return (call) => {
+    if (!ToolCall.is(call)) return misused(outer);
+    const { guard } = ToolCall.scope(call);
+    if (guard.depth !== level - 1) return refuse(call, level, outer);
+    const answer = innermost(call);
+    if (!isPromise(answer)) guard.answer = answer;
+    return answer;
+  };
+}
+
+/** Whether a value is a promise of any realm, or anything that can be awaited like one. */
+export function isPromise<Value>(value: MaybePromise<Value> | PromiseLike<Value>): value is Promise<Value> {
+  return typeof (value as { readonly then?: unknown } | undefined | null)?.then === 'function';
+}

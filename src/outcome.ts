@@ -1,0 +1,160 @@
+import type { ToolCall } from './call.ts';
+import type { Content } from './content.ts';
+import { isContent } from './content.ts';
+import type { ControlSignal } from './control.ts';
+import {
+  AbortReason,
+  type Executed,
+  notFound,
+  printable,
+  type ToolError,
+  type ToolErrorCode,
+  type ToolErrorOptions,
+  toolError,
+} from './error.ts';
+import type { JsonValue } from './json.ts';
+import type { ToolOutput } from './output.ts';
+
+/** What a layer did to a call, for whoever reads the result. */
+export interface DispatchNote {
+  /** The kind: `edited`, `truncated`, `routed`, `repaired`, `exceeded`, … A middleware may add kinds of its own. */
+  readonly type: string;
+  /** The middleware that did it. */
+  readonly by: string;
+  /** What was done, in a sentence. */
+  readonly message: string;
+  /** Whether the model has to know: `forModel` then appends the message to the answer. Default: no. */
+  readonly forModel?: boolean;
+}
+
+/** What travels outward between layers. Never mutated: a layer that changes something returns a copy. */
+export interface ToolOutcome {
+  /** The tool that ran; differs from the name asked for after routing. */
+  readonly resolvedToolName: string;
+  readonly content: Content;
+  /** The answer as data for programs: whole or absent, never half. */
+  readonly structured?: JsonValue;
+  readonly isError: boolean;
+  /** A hard failure; `isError` without it is a soft one, told by the tool itself. */
+  readonly error?: ToolError;
+  readonly notes: readonly DispatchNote[];
+  /** A suspension, or a runtime's own interrupt: every layer passes it on by identity. */
+  readonly control?: ControlSignal;
+}
+
+/** What the caller of `dispatch` gets: exactly one for each call. */
+export interface ToolDispatchResult extends ToolOutcome {
+  /** The model's id, or a generated one where it was missing, empty or already in flight. */
+  readonly toolCallId: string;
+  /** Milliseconds from `dispatch` to the answer, waiting for approval included. */
+  readonly durationMs: number;
+  /** What was asked for, as it was sent; safe to replay as JSON. */
+  readonly requested: RequestedCall;
+}
+
+/** A call as the model sent it. */
+export interface RequestedCall {
+  readonly id?: string;
+  readonly name: string;
+  /** The arguments as they could be read; `{}` where they could not. */
+  readonly input: JsonValue;
+  /** The arguments' text, where they came as text. */
+  readonly rawArguments?: string;
+}
+
+export const NO_NOTES: readonly DispatchNote[] = Object.freeze([]);
+
+/** The outcome of a tool that answered. */
+export function succeed(call: ToolCall, output: ToolOutput): ToolOutcome {
+  const resolvedToolName = call.tool?.name ?? call.name;
+  const { content, isError, structured } = output;
+  return structured === undefined
+    ? { resolvedToolName, content, isError, notes: NO_NOTES }
+    : { resolvedToolName, content, structured, isError, notes: NO_NOTES };
+}
+
+/** The outcome of a hard failure. A middleware that refuses a call returns this instead of calling `next`. */
+export function fail(call: ToolCall, code: ToolErrorCode, message: string, options?: ToolErrorOptions): ToolOutcome {
+  return failure(call, toolError(code, message, options));
+}
+
+/** The outcome for a ToolError that is already made. */
+export function failure(call: ToolCall, error: ToolError): ToolOutcome {
+  const resolvedToolName = call.tool?.name ?? call.name;
+  return { resolvedToolName, content: error.message, isError: true, error, notes: NO_NOTES };
+}
+
+/** The outcome of a call that stops here without having failed. */
+export function suspended(call: ToolCall, control: ControlSignal): ToolOutcome {
+  const content = control.type === 'suspend' ? control.request.reason : '';
+  return { resolvedToolName: call.tool?.name ?? call.name, content, isError: false, notes: NO_NOTES, control };
+}
+
+/** The same outcome with one more note. */
+export function withNote(outcome: ToolOutcome, note: DispatchNote): ToolOutcome {
+  return { ...outcome, notes: [...outcome.notes, note] };
+}
+
+/** Whether a value can travel as an outcome. */
+export function isOutcome(value: unknown): value is ToolOutcome {
+  if (typeof value !== 'object' || value === null) return false;
+  const { isError, content, notes, resolvedToolName } = value as Partial<ToolOutcome>;
+  return (
+    typeof isError === 'boolean' && isContent(content) && Array.isArray(notes) && typeof resolvedToolName === 'string'
+  );
+}
+
+/** The outcome of a call that was aborted: cancelled, or what the aborting layer gave as its reason, with what is known of its effect. */
+export function stopped(call: ToolCall, cause?: unknown): ToolOutcome {
+  const { executed } = call;
+  const { reason } = call.signal;
+  const layers = reason instanceof AbortReason ? reason.toolError : undefined;
+  const tool = printable(call.tool?.name ?? call.name);
+  const what = layers?.message ?? `The call of tool "${tool}" was cancelled.`;
+  const outcome = fail(call, layers?.code ?? 'cancelled', `${what} ${STOPPED[executed]}`, {
+    executed,
+    cause: cause ?? reason,
+  });
+  stoppedOutcomes.add(outcome);
+  return outcome;
+}
+
+const stoppedOutcomes = new WeakSet<ToolOutcome>();
+
+/** Whether an outcome was answered in the place of whatever was aborted. */
+export function isStopped(outcome: ToolOutcome): boolean {
+  return stoppedOutcomes.has(outcome);
+}
+
+const STOPPED: Readonly<Record<Executed, string>> = {
+  no: 'It had not started.',
+  stopped: 'It was stopped before it was done.',
+  yes: 'It had finished, but its answer is lost.',
+  unknown: 'It may still be running, so its effect is unknown: check before you call it again.',
+};
+
+/** The answer for a call that no tool can take: nameless, unknown, unreadable, or only shown to the model. */
+export function unrunnable(call: ToolCall): ToolOutcome | undefined {
+  const { tool, malformed } = call;
+  if (tool?.execute !== undefined && malformed === undefined) return undefined;
+  if (call.name === '') return fail(call, 'invalid_call', 'The call names no tool. Give the name of one of the tools.');
+  if (tool === undefined) return failure(call, notFound(call.name, call.tools.names));
+  const name = printable(tool.name);
+  if (malformed?.reason === 'truncated') {
+    const remedy = 'Send the call again, complete; if it was cut for its length, split it into smaller calls.';
+    return fail(
+      call,
+      'truncated_arguments',
+      `The arguments of tool "${name}" are incomplete. ${malformed.message} ${remedy}`,
+    );
+  }
+  if (malformed !== undefined) {
+    const remedy = 'Send one JSON object that follows the schema of the tool.';
+    return fail(
+      call,
+      'invalid_arguments',
+      `The arguments of tool "${name}" could not be read. ${malformed.message} ${remedy}`,
+    );
+  }
+  return fail(call, 'disabled', `Tool "${name}" cannot be run here. Use another tool.`);
+}

@@ -1,0 +1,106 @@
+import type { JsonSchema, ToolSchema } from './schema.ts';
+import type { StandardSchema } from './standard-schema.ts';
+import { defineTool, isTool, type Tool, type ToolDefinition } from './tool.ts';
+
+/** Tools by name, to read. What `snapshot()` gives never changes. */
+export class ReadonlyToolRegistry implements Iterable<Tool> {
+  /** Tools by name, in registration order. */
+  protected byName: Map<string, Tool>;
+
+  protected constructor(byName: Map<string, Tool>) {
+    this.byName = byName;
+  }
+
+  get(name: string): Tool | undefined {
+    return this.byName.get(name);
+  }
+
+  has(name: string): boolean {
+    return this.byName.has(name);
+  }
+
+  get size(): number {
+    return this.byName.size;
+  }
+
+  /** All names, sorted. */
+  get names(): readonly string[] {
+    return [...this.byName.keys()].sort();
+  }
+
+  /** All tools, in registration order. */
+  get tools(): readonly Tool[] {
+    return [...this.byName.values()];
+  }
+
+  /** What is sent to a model, in registration order. */
+  get schemas(): readonly ToolSchema[] {
+    return this.tools.map((tool) => tool.schema);
+  }
+
+  /** The tools that are concurrency-safe whatever their arguments, in registration order. */
+  get concurrencySafe(): readonly Tool[] {
+    return this.tools.filter((tool) => tool.concurrencySafe === true);
+  }
+
+  /** The system prompts of the tools that have one, in registration order. */
+  get systemPrompts(): readonly string[] {
+    return this.tools.flatMap((tool) => tool.systemPrompt ?? []);
+  }
+
+  [Symbol.iterator](): IterableIterator<Tool> {
+    return this.tools[Symbol.iterator]();
+  }
+
+  /** @internal */
+  static of(byName: Map<string, Tool>): ReadonlyToolRegistry {
+    return new ReadonlyToolRegistry(byName);
+  }
+}
+
+/** Tools by name. A dispatcher reads it through a snapshot for each call, so a change never meets a call half-way. */
+export class ToolRegistry extends ReadonlyToolRegistry {
+  #snapshot: ReadonlyToolRegistry | undefined;
+
+  constructor(tools: Iterable<Tool | ToolDefinition<JsonSchema | StandardSchema>> = []) {
+    super(new Map());
+    for (const tool of tools) this.register(tool);
+  }
+
+  /**
+   * Adds a tool, at the end or, replacing, in the place of the old one.
+   *
+   * @throws TypeError where the name is taken and `replace` is not true.
+   */
+  register(
+    tool: Tool | ToolDefinition<JsonSchema | StandardSchema>,
+    options: { readonly replace?: boolean } = {},
+  ): this {
+    const made = isTool(tool) ? tool : (defineTool(tool as ToolDefinition<JsonSchema>) as Tool);
+    if (this.byName.has(made.name) && options.replace !== true) {
+      throw new TypeError(`A tool named "${made.name}" is already registered. Rename one, or pass { replace: true }.`);
+    }
+    this.#writable().set(made.name, made);
+    return this;
+  }
+
+  /** Removes a tool; calls under way still end with it. Tells whether there was one. */
+  unregister(name: string): boolean {
+    return this.byName.has(name) && this.#writable().delete(name);
+  }
+
+  /** The tools as they are now. The same object until the next change. */
+  snapshot(): ReadonlyToolRegistry {
+    this.#snapshot ??= ReadonlyToolRegistry.of(this.byName);
+    return this.#snapshot;
+  }
+
+  /** The map to change: a copy, where a snapshot holds the present one. */
+  #writable(): Map<string, Tool> {
+    if (this.#snapshot !== undefined) {
+      this.byName = new Map(this.byName);
+      this.#snapshot = undefined;
+    }
+    return this.byName;
+  }
+}

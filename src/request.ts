@@ -1,0 +1,64 @@
+import { MalformedArguments, readArguments } from './arguments.ts';
+import { type Progress, ToolCall } from './call.ts';
+import { ToolContext } from './context.ts';
+import type { JsonObject } from './json.ts';
+import type { RequestedCall } from './outcome.ts';
+import type { Setting } from './settings.ts';
+
+/** A call as a model makes it. */
+export interface ToolCallRequest {
+  /** The model's id. Where it is missing, empty, or that of a call in flight, another is generated. */
+  readonly id?: string;
+  readonly name: string;
+  /** An object, or the JSON text of one. Nothing at all is `{}`. */
+  readonly arguments?: unknown;
+  /** The model was cut off while it wrote the arguments: they are refused, however complete they look. Default: false. */
+  readonly truncated?: boolean;
+}
+
+/** What may be said of one dispatch. */
+export interface DispatchOptions {
+  /** Aborts the call. Its result comes all the same, a few turns of the event loop later at the latest. */
+  readonly signal?: AbortSignal;
+  /** Default: the parent's, or the dispatcher's. */
+  readonly context?: ToolContext;
+  /** Values for middlewares, such as `timeoutMs(500)`. Default: none. */
+  readonly settings?: readonly Setting[];
+  /** The call whose tool makes this one: it lends its context, and its abort reaches this one. */
+  readonly parent?: ToolCall;
+  /** Hears the signs of life a tool gives through `call.report`. */
+  readonly onProgress?: (progress: Progress, call: ToolCall) => void;
+}
+
+/** @throws TypeError naming the option and what is allowed. */
+export function checkDispatchOptions(options: DispatchOptions): void {
+  const { signal, context, settings, parent, onProgress } = options;
+  if (signal !== undefined && typeof signal.addEventListener !== 'function') refuse('signal', 'an AbortSignal');
+  if (context !== undefined && !(context instanceof ToolContext)) refuse('context', 'a ToolContext');
+  if (settings !== undefined && !Array.isArray(settings)) refuse('settings', 'an array');
+  if (parent !== undefined && !ToolCall.is(parent)) refuse('parent', 'the ToolCall that execute received');
+  if (onProgress !== undefined && typeof onProgress !== 'function') refuse('onProgress', 'a function');
+}
+
+function refuse(option: string, allowed: string): never {
+  throw new TypeError(`Option "${option}" of dispatch must be ${allowed}.`);
+}
+
+/** The call as it goes into the result: safe to keep and to replay, whatever was sent. */
+export function requestedCall(request: ToolCallRequest, input: JsonObject): RequestedCall {
+  const { id, arguments: raw } = request;
+  const name = typeof request.name === 'string' ? request.name : '';
+  if (typeof id !== 'string') return typeof raw === 'string' ? { name, input, rawArguments: raw } : { name, input };
+  return typeof raw === 'string' ? { id, name, input, rawArguments: raw } : { id, name, input };
+}
+
+/** The arguments of a request, read strictly. */
+export function requestedArguments(request: ToolCallRequest): JsonObject | MalformedArguments {
+  const { arguments: raw } = request;
+  if (request.truncated !== true) return readArguments(raw);
+  return new MalformedArguments(
+    'truncated',
+    'The model was cut off while writing them.',
+    typeof raw === 'string' ? raw : undefined,
+  );
+}

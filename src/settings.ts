@@ -1,0 +1,31 @@
+/** A value given for one call, under a key that a middleware publishes. */
+export interface Setting<Value = unknown> {
+  readonly key: SettingKey<Value>;
+  readonly value: Value;
+}
+
+/** Makes settings, and is the key they are read by: `call.setting(timeoutMs)`. */
+export type SettingKey<Value> = (value: Value) => Setting<Value>;
+
+/**
+ * Makes the key of a per-call value.
+ *
+ * @param check Throws for a value that is not allowed; the error names the option and what is allowed.
+ * @example const timeoutMs = settingKey<number>();
+ */
+export function settingKey<Value>(check?: (value: Value) => void): SettingKey<Value> {
+  const key: SettingKey<Value> = (value) => {
+    check?.(value);
+    return { key, value };
+  };
+  return key;
+}
+
+/** The last value given under a key. */
+export function readSetting<Value>(settings: readonly Setting[], key: SettingKey<Value>): Value | undefined {
+  for (let index = settings.length - 1; index >= 0; index--) {
+    const setting = settings[index];
+    if (setting !== undefined && setting.key === (key as unknown)) return setting.value as Value;
+  }
+  return undefined;
+}

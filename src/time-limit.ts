@@ -1,0 +1,94 @@
+import pTimeout from 'p-timeout';
+import { type Clock, systemClock } from './clock.ts';
+
+/** Milliseconds after which a limit that still waits gets a timer of its own; most calls are over long before. */
+const TICK_MS = 10;
+
+let newest: TimeLimit | undefined;
+let ticks = 0;
+let ticking: NodeJS.Timeout | undefined;
+let nextTick = 0;
+
+/**
+ * Calls `onLimit` once if `work` has not settled within `limitMs` milliseconds. `stop()` ends it, and must be called as soon as
+ * `work` has settled.
+ *
+ * p-timeout keeps the time. Arming it for every call would cost more than all the rest of a dispatch, so on the system clock it
+ * is armed only for work that is still pending a tick later; until then the limit is an entry in a list, which `stop` leaves.
+ */
+export abstract class TimeLimit {
+  readonly #work: Promise<unknown>;
+  readonly #clock: Clock;
+  readonly #deadline: number;
+  #previous: TimeLimit | undefined = undefined;
+  #next: TimeLimit | undefined = undefined;
+  /** The tick it was listed in; -1 when it is not in the list. */
+  #listed = -1;
+
+  constructor(work: Promise<unknown>, limitMs: number, clock: Clock) {
+    const now = clock.now();
+    this.#work = work;
+    this.#clock = clock;
+    this.#deadline = now + limitMs;
+    // Another clock may be a test's: it alone decides when anything happens.
+    if (clock === systemClock && limitMs > 2 * TICK_MS) this.#list(now);
+    else this.#arm(limitMs);
+  }
+
+  /** What happens at the limit. Must not throw. */
+  protected abstract onLimit(): void;
+
+  stop(): void {
+    if (this.#listed < 0) return;
+    this.#listed = -1;
+    if (this.#previous === undefined) newest = this.#next;
+    else this.#previous.#next = this.#next;
+    if (this.#next !== undefined) this.#next.#previous = this.#previous;
+    // The ticking runs out by itself, but must not keep the process alive for that.
+    if (newest === undefined) ticking?.unref();
+  }
+
+  #arm(remainingMs: number): void {
+    pTimeout(this.#work, {
+      milliseconds: Math.max(1, remainingMs),
+      // A fallback keeps p-timeout from building an error, with its stack, for each call.
+      fallback: () => this.onLimit(),
+      customTimers: {
+        setTimeout: this.#clock.setTimeout as typeof setTimeout,
+        clearTimeout: this.#clock.clearTimeout as typeof clearTimeout,
+      },
+    }).catch(() => {});
+  }
+
+  #list(now: number): void {
+    this.#listed = ticks;
+    this.#next = newest;
+    if (newest !== undefined) newest.#previous = this;
+    // A tick long overdue was set on timers that no longer run, such as a test's fake ones.
+    if (ticking === undefined || Math.abs(now - nextTick) > 100 * TICK_MS) setTick(now);
+    else if (newest === undefined) ticking.ref();
+    newest = this;
+  }
+
+  /** Arms what was listed before the last tick, so that everything has had at least one whole tick to settle. */
+  static tick(this: void): void {
+    const young = ticks++;
+    const now = systemClock.now();
+    let limit = newest;
+    while (limit !== undefined && limit.#listed === young) limit = limit.#next;
+    while (limit !== undefined) {
+      const older: TimeLimit | undefined = limit.#next;
+      limit.stop();
+      limit.#arm(limit.#deadline - now);
+      limit = older;
+    }
+    if (newest === undefined) ticking = undefined;
+    else setTick(now);
+  }
+}
+
+function setTick(now: number): void {
+  clearTimeout(ticking);
+  ticking = setTimeout(TimeLimit.tick, TICK_MS);
+  nextTick = now + TICK_MS;
+}

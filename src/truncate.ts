@@ -1,0 +1,157 @@
+import { type JsonValue, setOwn } from './json.ts';
+
+/** Which end of a text is kept: the beginning, the end, or some of both. */
+export type Keep = 'head' | 'tail' | 'both';
+
+/** What a limit counts: UTF-16 code units, as `length` does, or bytes of UTF-8. */
+export type SizeUnit = 'characters' | 'bytes';
+
+/** The size of a text. */
+export function sizeOf(text: string, unit: SizeUnit): number {
+  return unit === 'bytes' ? Buffer.byteLength(text) : text.length;
+}
+
+/** The longest beginning of a text within a size, no character cut in half. */
+export function headOf(text: string, size: number, unit: SizeUnit): string {
+  if (sizeOf(text, unit) <= size) return text;
+  let end = unit === 'bytes' ? lengthWithin(text, size) : Math.max(0, Math.floor(size));
+  if (isHighSurrogate(text.charCodeAt(end - 1))) end--;
+  return text.slice(0, end);
+}
+
+/** The longest end of a text within a size, no character cut in half. */
+export function tailOf(text: string, size: number, unit: SizeUnit): string {
+  if (sizeOf(text, unit) <= size) return text;
+  let start =
+    unit === 'bytes' ? text.length - lengthWithin(text, size, true) : text.length - Math.max(0, Math.floor(size));
+  if (isLowSurrogate(text.charCodeAt(start))) start++;
+  return text.slice(start);
+}
+
+/** How many code units from one end fit into so many bytes. */
+function lengthWithin(text: string, bytes: number, fromEnd = false): number {
+  // No code unit takes more than three bytes, so at least a third fits; a bisection finds the rest.
+  let fits = Math.floor(Math.max(0, bytes) / 3);
+  let tooMany = Math.min(text.length, Math.max(0, Math.floor(bytes))) + 1;
+  while (tooMany - fits > 1) {
+    const middle = (fits + tooMany) >> 1;
+    const part = fromEnd ? text.slice(text.length - middle) : text.slice(0, middle);
+    if (Buffer.byteLength(part) <= bytes) fits = middle;
+    else tooMany = middle;
+  }
+  return fits;
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff;
+}
+
+function isLowSurrogate(code: number): boolean {
+  return code >= 0xdc00 && code <= 0xdfff;
+}
+
+/** What stands where something was left out, given how much: it names the size, and how to get less or the rest. */
+export type Marker = (leftOut: number, total: number, unit: SizeUnit) => string;
+
+/** How a text is cut. */
+export interface CutOptions {
+  readonly limit: number;
+  readonly unit: SizeUnit;
+  readonly keep: Keep;
+  readonly marker: Marker;
+}
+
+/**
+ * Cuts texts that belong together to one limit, the marker included. Each stays at its place; those left out whole are empty.
+ * The result is well-formed Unicode, wherever the cut falls.
+ */
+export function cutTexts(texts: readonly string[], options: CutOptions): readonly string[] {
+  const { limit, unit, keep, marker } = options;
+  const sizes = texts.map((text) => sizeOf(text, unit));
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  if (total <= limit) return texts;
+  const room = limit - sizeOf(marker(total, total, unit), unit);
+  if (room <= 0) return texts.map((_, index) => (index === 0 ? headOf(marker(total, total, unit), limit, unit) : ''));
+  const heads = keep === 'tail' ? texts.map(() => '') : keepFrom(texts, keep === 'both' ? room / 2 : room, unit);
+  const rest = keep === 'head' ? 0 : room - sumOf(heads, unit);
+  const tails = keepFrom([...texts].reverse(), rest, unit, true).reverse();
+  const left = total - sumOf(heads, unit) - sumOf(tails, unit);
+  // The marker stands in the first text that lost something. Joining copies; a mere slice would keep the whole text alive.
+  const at = texts.findIndex((text, index) => text !== heads[index]);
+  return texts.map((_, index) => [heads[index], index === at ? marker(left, total, unit) : '', tails[index]].join(''));
+}
+
+function keepFrom(texts: readonly string[], size: number, unit: SizeUnit, ends = false): string[] {
+  let room = Math.floor(size);
+  return texts.map((text) => {
+    const kept = ends ? tailOf(text, room, unit) : headOf(text, room, unit);
+    // Nothing of the next text may follow one that was cut.
+    room = kept === text ? room - sizeOf(kept, unit) : 0;
+    return kept.toWellFormed();
+  });
+}
+
+function sumOf(texts: readonly string[], unit: SizeUnit): number {
+  return texts.reduce((sum, text) => sum + sizeOf(text, unit), 0);
+}
+
+/** Bounds of one attempt to make JSON smaller. */
+interface Bounds {
+  readonly items: number;
+  readonly text: number;
+  readonly depth: number;
+}
+
+/** Deepest nesting that is tried. */
+const MAX_SHOWN_DEPTH = 64;
+
+/** JSON text of at most `limit` for a value that is larger: fewer items, shorter texts, and remarks that say so. */
+export function shrinkJson(value: JsonValue, limit: number, unit: SizeUnit): string {
+  let bounds: Bounds = { items: Math.ceil(limit / 4), text: Math.ceil(limit / 2), depth: MAX_SHOWN_DEPTH };
+  while (bounds.items > 0) {
+    const text = JSON.stringify(clip(value, bounds));
+    if (sizeOf(text, unit) <= limit) return text;
+    const { items, text: length, depth } = bounds;
+    bounds = { items: items >> 1, text: Math.max(8, length >> 1), depth: Math.max(1, depth - 8) };
+  }
+  return '"…"';
+}
+
+function clip(value: JsonValue, bounds: Bounds): JsonValue {
+  const { items, text, depth } = bounds;
+  if (typeof value === 'string') {
+    if (value.length <= text) return value.toWellFormed();
+    const head = headOf(value, text, 'characters').toWellFormed();
+    return `${head}… (${value.length - head.length} more characters)`;
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth <= 0) return '…';
+  const inner = { items, text, depth: depth - 1 };
+  if (Array.isArray(value)) {
+    const kept = value.slice(0, items).map((item: JsonValue) => clip(item, inner));
+    return value.length > items ? [...kept, `… ${value.length - items} more items`] : kept;
+  }
+  const copy: Record<string, JsonValue> = {};
+  const entries = Object.entries(value as Record<string, JsonValue>);
+  for (const [key, item] of entries.slice(0, items))
+    setOwn(copy, headOf(key, text, 'characters').toWellFormed(), clip(item, inner));
+  if (entries.length > items) setOwn(copy, '…', `${entries.length - items} more keys`);
+  return copy;
+}
+
+/** Whether the JSON text of a value is longer than so many characters. Stops as soon as it knows. */
+export function isJsonLonger(value: JsonValue, limit: number): boolean {
+  return remaining(value, limit) < 0;
+}
+
+function remaining(value: JsonValue, room: number): number {
+  if (room < 0) return room;
+  if (typeof value === 'string') return room - value.length - 2;
+  if (typeof value !== 'object' || value === null) return room - String(value).length;
+  let left = room - 2;
+  for (const [key, item] of Object.entries(value)) {
+    if (left < 0) return left;
+    left = remaining(item as JsonValue, left - 1 - (Array.isArray(value) ? 0 : key.length + 3));
+  }
+  return left;
+}
