@@ -1,4 +1,5 @@
 import { copyJson, isPlainObject, type JsonObject, kindOf, MAX_DEPTH } from './json.ts';
+import { faultOf } from './json-fault.ts';
 
 /** Why arguments could not be read. */
 export class MalformedArguments {
@@ -38,9 +39,8 @@ function readText(text: string): JsonObject | MalformedArguments {
   let value: unknown;
   try {
     value = JSON.parse(text);
-  } catch (error) {
-    if (text.trim() === '') return NOTHING;
-    return syntaxError(text, messageOf(error));
+  } catch {
+    return text.trim() === '' ? NOTHING : syntaxError(text);
   }
   if (value === null) return NOTHING;
   if (!isPlainObject(value)) return new MalformedArguments('not_an_object', `They are ${kindOf(value)}.`, text);
@@ -58,22 +58,11 @@ function readText(text: string): JsonObject | MalformedArguments {
 /** Characters of broken arguments that are shown on either side of the fault. */
 const ECHOED = 30;
 
-function syntaxError(text: string, fault: string): MalformedArguments {
-  if (isUnclosed(text)) return new MalformedArguments('truncated', 'They stop in the middle.', text);
-  const at = Number(/at position (\d+)/.exec(fault)?.[1] ?? 0);
+function syntaxError(text: string): MalformedArguments {
+  const at = faultOf(text);
+  if (at === text.length) return new MalformedArguments('truncated', 'They stop in the middle.', text);
   const near = JSON.stringify(text.slice(Math.max(0, at - ECHOED), at + ECHOED).toWellFormed());
   return new MalformedArguments('syntax', `They are not valid JSON, near character ${at}: ${near}.`, text);
-}
-
-/** Whether JSON text ends inside a string or before its last bracket. */
-function isUnclosed(text: string): boolean {
-  let open = 0;
-  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*("|$)|[[\]{}]/gs)) {
-    if (token === '{' || token === '[') open++;
-    else if (token === '}' || token === ']') open--;
-    else if (token.length === 1 || !token.endsWith('"')) return true;
-  }
-  return open > 0;
 }
 
 function messageOf(error: unknown): string {

@@ -2,11 +2,12 @@ import type { MalformedArguments } from './arguments.ts';
 import type { Clock } from './clock.ts';
 import type { ToolContext } from './context.ts';
 import { type ControlSignal, controlSignal, type SuspendRequest } from './control.ts';
+import type { Dispatch } from './dispatch.ts';
 import type { Executed, ToolError } from './error.ts';
 import { ABANDONED, ANSWERED } from './guard.ts';
-import { copyJson, type JsonValue } from './json.ts';
+import { cloneJson, copyJson, type JsonValue } from './json.ts';
 import type { SettleListener } from './keeper.ts';
-import type { MaybePromise } from './middleware.ts';
+import type { MaybePromise } from './maybe-promise.ts';
 import type { ToolOutcome } from './outcome.ts';
 import type { ReadonlyToolRegistry } from './registry.ts';
 import { Scope } from './scope.ts';
@@ -51,12 +52,14 @@ export interface AbortScope {
    */
   abort(reason: unknown, graceMs?: number): void;
   /**
-   * The outcome of what was passed on, when it takes its time. After an abort it comes within the grace at the latest: the tool's
-   * own, or `cancelled`, or the error that was the reason. The listener is told when it is there; the scope has ended then.
+   * The outcome of what was passed on; with it the scope ends. After an abort it comes within the grace at the latest: the tool's
+   * own, or `cancelled`, or the error that was the reason. The listener hears of an outcome that took its time.
    */
-  follow(outcome: Promise<ToolOutcome>, listener: SettleListener): Promise<ToolOutcome>;
-  /** Lets go, where the outcome was there at once. */
+  follow(outcome: MaybePromise<ToolOutcome>, listener?: SettleListener): MaybePromise<ToolOutcome>;
+  /** Lets go of a scope that follows nothing. */
   end(): void;
+  /** When what is inside began, on the call's clock. */
+  readonly startedAt: number;
 }
 
 /** Validated arguments, and whether a run has had them: a tool may change its arguments, so each run gets its own. */
@@ -91,8 +94,8 @@ export class ToolCall {
   }
 
   /** @internal */
-  static begin(scope: Scope, context: ToolContext, tool: Tool | undefined): ToolCall {
-    return new ToolCall(scope, context, tool, scope.dispatch.requested.input, undefined);
+  static begin(dispatch: Dispatch, context: ToolContext, tool: Tool | undefined): ToolCall {
+    return new ToolCall(dispatch.scope, context, tool, dispatch.requested.input, undefined);
   }
 
   /** @internal */
@@ -108,7 +111,7 @@ export class ToolCall {
   /** @internal Arguments no run has had yet: the validated ones at first, validated anew for each further attempt. */
   static take(call: ToolCall): MaybePromise<Validation> {
     const checked = call.#checked;
-    if (checked === undefined) return { valid: true, input: call.#input, parsed: copyJson(call.#input) };
+    if (checked === undefined) return { valid: true, input: call.#input, parsed: cloneJson(call.#input) };
     if (checked.used) return call.validate(call.#input);
     checked.used = true;
     return checked;
@@ -131,7 +134,7 @@ export class ToolCall {
 
   /** What `execute` will receive: `input` after the schema's defaults and transforms. */
   get parsed(): unknown {
-    this.#checked ??= checked(this.#input, copyJson(this.#input), undefined);
+    this.#checked ??= checked(this.#input, cloneJson(this.#input), undefined);
     return this.#checked.parsed;
   }
 
@@ -192,14 +195,20 @@ export class ToolCall {
 
   #recheck(changes: ToolCallChanges, input: JsonValue, tool: Tool | undefined): Checked | undefined {
     const validator = changes.validator ?? this.#checked?.validator;
-    if (changes.parsed !== undefined) return checked(input, changes.parsed, validator);
+    if ('parsed' in changes) return checked(input, changes.parsed, validator);
     if (input === this.#input && tool === this.#tool && changes.validator === undefined) return this.#checked;
     return validator === undefined ? undefined : checked(input, copyJson(input), validator);
   }
 
-  /** A part of the dispatch that can be aborted on its own: pass its `call` to `next`, and `end()` it afterwards. */
-  abortScope(): AbortScope {
-    const scope = new Scope(this.#scope, this.#scope.guard.depth);
+  /**
+   * A part of the dispatch that can be aborted on its own: pass its `call` to `next`, and `follow` or `end` it afterwards.
+   *
+   * @param limitMs How long what is inside may take, for the note on an outcome that comes at once and yet too late: a tool that
+   * keeps the event loop busy lets nothing stop it. Default: no limit.
+   */
+  abortScope(limitMs?: number): AbortScope {
+    const { dispatch, guard } = this.#scope;
+    const scope = new Scope(dispatch, this.#scope, guard.depth, limitMs);
     scope.call = new ToolCall(scope, this.#context, this.#tool, this.#input, this.#checked);
     return scope;
   }

@@ -31,9 +31,16 @@ export type ContentPart = TextPart | MediaPart | ResourceLinkPart;
 /** A tool's answer: plain text, or parts in order. */
 export type Content = string | readonly ContentPart[];
 
-/** Whether a value is a valid part: the right `type` with the fields it needs. */
+/** Whether a value is a valid part: the right `type` with the fields it needs. Total. */
 export function isContentPart(value: unknown): value is ContentPart {
-  if (!isPlainObject(value)) return false;
+  try {
+    return isPlainObject(value) && hasPartFields(value);
+  } catch {
+    return false;
+  }
+}
+
+function hasPartFields(value: Record<string, unknown>): boolean {
   switch (value['type']) {
     case 'text':
       return typeof value['text'] === 'string';
@@ -55,9 +62,18 @@ function isMedia(value: Record<string, unknown>): boolean {
   return typeof mimeType === 'string' && (typeof data === 'string' || ArrayBuffer.isView(data));
 }
 
-/** Whether a value is text or a list of valid parts. */
+/** Whether a value is text or a list of valid parts. Total. */
 export function isContent(value: unknown): value is Content {
-  return typeof value === 'string' || (Array.isArray(value) && value.every(isContentPart));
+  return typeof value === 'string' || areContentParts(value);
+}
+
+function areContentParts(value: unknown): boolean {
+  try {
+    // Not `every`, which passes over the holes of a sparse list.
+    return Array.isArray(value) && value.findIndex((part) => !isContentPart(part)) < 0;
+  } catch {
+    return false;
+  }
 }
 
 /** The text of an answer: text parts joined by newlines, everything else left out. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
+import { checkOptions, isBoolean, type OptionCheck, type OptionChecks } from './options.ts';
 import { readSetting, type Setting, type SettingKey, settingKey } from './settings.ts';
 
 /** Makes extensions and is the key they are read by. */
@@ -36,6 +37,23 @@ export interface ToolContextFields {
   readonly extensions?: readonly Extension[];
 }
 
+const isText: OptionCheck = (value) => typeof value === 'string' || 'text';
+const isObject: OptionCheck = (value) => (typeof value === 'object' && value !== null) || 'text values by name';
+
+function isExtension(value: unknown): boolean {
+  return typeof (value as Partial<Extension> | null | undefined)?.key === 'function';
+}
+
+const FIELDS: OptionChecks = {
+  cwd: isText,
+  sessionId: isText,
+  tempDir: isText,
+  isNonInteractive: isBoolean,
+  userContext: isObject,
+  extensions: (value) =>
+    (Array.isArray(value) && value.every(isExtension)) || 'an array of what extension keys make, as in [database(db)]',
+};
+
 /** The session a call belongs to. Immutable: `with` makes another. */
 export class ToolContext {
   readonly cwd: string;
@@ -45,7 +63,9 @@ export class ToolContext {
   readonly userContext: ReadonlyMap<string, string>;
   readonly #extensions: readonly Extension[];
 
+  /** @throws TypeError naming the field and what is allowed: a misspelt one must not silently mean its default. */
   constructor(fields: ToolContextFields = {}) {
+    checkOptions('ToolContext', fields, FIELDS);
     this.cwd = fields.cwd ?? '.';
     this.sessionId = fields.sessionId ?? randomUUID();
     this.tempDir = fields.tempDir ?? tmpdir();
@@ -61,10 +81,11 @@ export class ToolContext {
     return readSetting(this.#extensions, key);
   }
 
-  /** This session with other fields. Extensions are added; one with the same key replaces the earlier. */
+  /** This session with other fields; undefined ones stay. Extensions are added; one with the same key replaces the earlier. */
   with(changes: ToolContextFields): ToolContext {
     const extensions = [...this.#extensions, ...(changes.extensions ?? [])];
-    return new ToolContext({ ...this, ...changes, extensions });
+    const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+    return new ToolContext({ ...this, ...given, extensions });
   }
 
   /** What a log shows: extensions only by their number, for they may hold anything. */

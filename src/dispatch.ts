@@ -1,8 +1,8 @@
+import { onAbort } from './abort-listeners.ts';
 import type { MalformedArguments } from './arguments.ts';
 import { type Progress, ToolCall } from './call.ts';
 import type { Clock } from './clock.ts';
 import { BEFORE_FIRST_LAYER, type Guard, type Pending } from './guard.ts';
-import { Follower } from './keeper.ts';
 import type { RequestedCall, ToolOutcome } from './outcome.ts';
 import type { ReadonlyToolRegistry } from './registry.ts';
 import { Scope } from './scope.ts';
@@ -18,11 +18,18 @@ export interface Host {
 }
 
 /** What all views of one call share: what was fixed at the edge, and where the dispatch stands. */
-export class Dispatch extends Scope implements Guard {
+export class Dispatch implements Guard {
+  readonly scope: Scope;
   depth: number = BEFORE_FIRST_LAYER;
   pending: Pending | undefined = undefined;
-  answer: ToolOutcome | undefined = undefined;
+  answer: ToolOutcome | null = null;
   fault: ToolOutcome | undefined = undefined;
+  /** Whether the onion has given a promise: until then everything happened in one go. */
+  waited = false;
+  /** The shortest limit a layer has set to what is inside it, in milliseconds. */
+  limitMs: number | undefined = undefined;
+  /** When it began, on the host's clock. */
+  readonly startedAt: number;
   readonly id: string;
   readonly requested: RequestedCall;
   readonly malformed: MalformedArguments | undefined;
@@ -34,6 +41,7 @@ export class Dispatch extends Scope implements Guard {
   readonly host: Host;
 
   constructor(
+    startedAt: number,
     id: string,
     requested: RequestedCall,
     malformed: MalformedArguments | undefined,
@@ -44,7 +52,7 @@ export class Dispatch extends Scope implements Guard {
     onProgress: ((progress: Progress, call: ToolCall) => void) | undefined,
     host: Host,
   ) {
-    super(undefined, BEFORE_FIRST_LAYER);
+    this.startedAt = startedAt;
     this.id = id;
     this.requested = requested;
     this.malformed = malformed;
@@ -54,6 +62,7 @@ export class Dispatch extends Scope implements Guard {
     this.parentCall = parentCall;
     this.onProgress = onProgress;
     this.host = host;
+    this.scope = new Scope(this, undefined, BEFORE_FIRST_LAYER, undefined);
   }
 
   /** Whether the caller has aborted, or the call whose tool made this one was aborted. */
@@ -69,18 +78,17 @@ export class Dispatch extends Scope implements Guard {
   race(outcome: Promise<ToolOutcome>, call: ToolCall): Promise<ToolOutcome> {
     const { callerSignal, parentCall } = this;
     if (callerSignal === undefined && parentCall === undefined) return outcome;
-    const follower = new Follower(call, this, outcome);
-    const abort = () => this.abort(this.callerReason);
+    const abort = () => this.scope.abort(this.callerReason);
+    const deafen = callerSignal && onAbort(callerSignal, abort);
     const parentScope = parentCall && ToolCall.scope(parentCall);
-    callerSignal?.addEventListener('abort', abort);
-    parentScope?.adopt(this);
-    follower.listener = {
-      settled: () => {
-        callerSignal?.removeEventListener('abort', abort);
-        parentScope?.disown(this);
-      },
+    parentScope?.adopt(this.scope);
+    const settled = () => {
+      deafen?.();
+      parentScope?.disown(this.scope);
     };
+    this.scope.call = call;
+    const raced = this.scope.follow(outcome, { settled }) as Promise<ToolOutcome>;
     if (this.callerAborted) abort();
-    return follower.promise;
+    return raced;
   }
 }

@@ -8,9 +8,10 @@ import { describeError, printable, toolError } from './error.ts';
 import { ANSWERED } from './guard.ts';
 import { InFlight } from './in-flight.ts';
 import { invoke } from './invoke.ts';
-import { compose, isPromise, type Middleware, type Next } from './middleware.ts';
+import { isPromise } from './maybe-promise.ts';
+import { compose, type Middleware, type Next } from './middleware.ts';
 import { checkOptions, isFunction, type OptionChecks } from './options.ts';
-import { NO_NOTES, type ToolDispatchResult, type ToolOutcome, withNote } from './outcome.ts';
+import { NO_NOTES, noteExceeded, type ToolDispatchResult, type ToolOutcome, withNote } from './outcome.ts';
 import { type ReadonlyToolRegistry, ToolRegistry } from './registry.ts';
 import {
   checkDispatchOptions,
@@ -60,7 +61,7 @@ export interface Dispatcher {
  * Makes a dispatcher.
  *
  * @throws TypeError naming the option and what is allowed.
- * @example const dispatcher = createDispatcher({ tools: [add], middleware: standard() });
+ * @example createDispatcher({ tools: [add], middleware: standard({ permission: { check: readOnlyAllowed } }) })
  */
 export function createDispatcher(options: DispatcherOptions = {}): Dispatcher {
   checkOptions('createDispatcher', options, DISPATCHER_OPTIONS);
@@ -149,16 +150,20 @@ class OnionDispatcher implements Dispatcher {
     const startedAt = this.#host.clock.now();
     let call: ToolCall;
     try {
-      call = this.#begin(request, options, taken);
+      call = this.#begin(startedAt, request, options, taken);
     } catch (thrown) {
       return Promise.resolve(this.#unusable(startedAt, thrown));
     }
     const outcome = this.#onion(call);
-    if (isPromise(outcome)) return this.#wait(outcome, call, startedAt);
-    return Promise.resolve(this.#finish(outcome, call, startedAt));
+    return isPromise(outcome) ? this.#wait(outcome, call) : Promise.resolve(this.#finish(outcome, call));
   }
 
-  #begin(request: ToolCallRequest, options: DispatchOptions, taken: ReadonlySet<string> | undefined): ToolCall {
+  #begin(
+    startedAt: number,
+    request: ToolCallRequest,
+    options: DispatchOptions,
+    taken: ReadonlySet<string> | undefined,
+  ): ToolCall {
     if (options !== NO_OPTIONS) checkDispatchOptions(options);
     const read = requestedArguments(request);
     const malformed = read instanceof MalformedArguments ? read : undefined;
@@ -166,7 +171,18 @@ class OnionDispatcher implements Dispatcher {
     const tools = this.#registry.snapshot();
     const { signal, parent, settings = NO_SETTINGS, context = parent?.context ?? this.#context, onProgress } = options;
     const id = this.#uniqueId(requested.id, taken);
-    const dispatch = new Dispatch(id, requested, malformed, tools, settings, signal, parent, onProgress, this.#host);
+    const dispatch = new Dispatch(
+      startedAt,
+      id,
+      requested,
+      malformed,
+      tools,
+      settings,
+      signal,
+      parent,
+      onProgress,
+      this.#host,
+    );
     return ToolCall.begin(dispatch, context, tools.get(requested.name));
   }
 
@@ -178,20 +194,22 @@ class OnionDispatcher implements Dispatcher {
     }
   }
 
-  #wait(outcome: Promise<ToolOutcome>, call: ToolCall, startedAt: number): Promise<ToolDispatchResult> {
+  #wait(outcome: Promise<ToolOutcome>, call: ToolCall): Promise<ToolDispatchResult> {
     const { dispatch } = ToolCall.scope(call);
+    dispatch.waited = true;
     this.#inFlight.add(dispatch.id);
     return dispatch.race(outcome, call).then((settled) => {
       this.#inFlight.delete(dispatch.id);
-      return this.#finish(settled, call, startedAt);
+      return this.#finish(settled, call);
     });
   }
 
-  #finish(outcome: ToolOutcome, call: ToolCall, startedAt: number): ToolDispatchResult {
+  #finish(given: ToolOutcome, call: ToolCall): ToolDispatchResult {
     const { dispatch } = ToolCall.scope(call);
     dispatch.depth = ANSWERED;
     const { id: toolCallId, requested } = dispatch;
-    const durationMs = this.#host.clock.now() - startedAt;
+    const durationMs = this.#host.clock.now() - dispatch.startedAt;
+    const outcome = dispatch.waited ? given : noteExceeded(given, durationMs, dispatch.limitMs);
     if (requested.id !== undefined && requested.id !== '' && requested.id !== toolCallId) {
       const message = `The id "${printable(requested.id)}" was taken already, so this call is "${toolCallId}".`;
       const renamed = withNote(outcome, { type: 'id_replaced', by: 'dispatcher', message });

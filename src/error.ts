@@ -1,5 +1,7 @@
+import { constants } from 'node:os';
 import { nanoid } from 'nanoid';
-import { isErrorLike } from './json.ts';
+import { isErrorLike, kindOf, toJson } from './json.ts';
+import { shrinkJson } from './truncate.ts';
 
 /** Why a call failed. The set is closed, so a switch over it can be complete. Explained in docs/reference/errors.md. */
 export type ToolErrorCode =
@@ -131,7 +133,8 @@ export function toToolError(thrown: unknown, toolName: string): ToolError {
   const options = { executed: 'yes', cause: thrown } as const;
   const { name, message, code, failure } = read(thrown);
   if (failure) {
-    return toolError(failure.code, message, { ...options, retryable: failure.retryable });
+    const told = message || `Tool "${tool}" failed and did not say why.`;
+    return toolError(failure.code, told, { ...options, retryable: failure.retryable });
   }
   if (name === 'AbortError' || code === 'ABORT_ERR') {
     return toolError('cancelled', `Tool "${tool}" stopped because its work was aborted.`, {
@@ -149,41 +152,46 @@ export function toToolError(thrown: unknown, toolName: string): ToolError {
       options,
     );
   }
-  if (/^E[A-Z0-9_]+$/.test(code) && typeof safely(() => (thrown as { errno?: unknown }).errno) === 'number') {
+  if (isErrno(code, thrown)) {
     const retryable = TRANSIENT.test(code);
     return toolError('io', `Tool "${tool}" could not read or write (${code}).`, { ...options, retryable });
   }
-  if ((name === 'SyntaxError' || name === 'TypeError') && /\bJSON\b/.test(message)) {
+  if ((name === 'SyntaxError' || name === 'TypeError') && /\bJSON\b|serialize a BigInt/.test(message)) {
     return toolError('json', `Tool "${tool}" met JSON it could not read or write.`, options);
   }
   return toolError('execution_failed', `Tool "${tool}" failed. The cause is in the log of whoever runs it.`, options);
+}
+
+/** A system error's code. Some have no `errno` beside it, as that of a socket that hung up; some are not in the list, as DNS's. */
+function isErrno(code: string, thrown: unknown): boolean {
+  if (Object.hasOwn(constants.errno, code)) return true;
+  return /^E[A-Z0-9_]{1,30}$/.test(code) && typeof valueAt(thrown, 'errno') === 'number';
 }
 
 interface ReadError {
   readonly name: string;
   readonly message: string;
   readonly code: string;
-  readonly failure: ToolFailure | undefined;
+  readonly failure: { readonly code: ToolErrorCode; readonly retryable: boolean } | undefined;
 }
 
 function read(thrown: unknown): ReadError {
-  if (typeof thrown !== 'object' || thrown === null) {
-    return { name: '', message: String(thrown), code: '', failure: undefined };
-  }
-  const text = (key: string) => {
-    const value = safely(() => Reflect.get(thrown, key));
-    return typeof value === 'string' ? value : '';
-  };
-  const branded = isErrorLike(thrown) && safely(() => Reflect.get(thrown, TOOL_FAILURE)) === true;
   return {
-    name: text('name'),
-    message: text('message'),
-    code: text('code'),
-    failure: branded ? (thrown as ToolFailure) : undefined,
+    name: textAt(thrown, 'name'),
+    message: textAt(thrown, 'message'),
+    code: textAt(thrown, 'code'),
+    failure: isErrorLike(thrown) && valueAt(thrown, TOOL_FAILURE) === true ? readFailure(thrown) : undefined,
   };
 }
 
-/** A thrown value as a log can hold it: always readable, whatever was thrown, with a bounded chain of causes. */
+/** Reads what may be another copy's or another realm's ToolFailure. */
+function readFailure(thrown: Error): ReadError['failure'] {
+  const code = (textAt(thrown, 'code') || 'execution_failed') as ToolErrorCode;
+  const retryable = valueAt(thrown, 'retryable');
+  return { code, retryable: typeof retryable === 'boolean' ? retryable : RETRYABLE.has(code) };
+}
+
+/** A thrown value as a log can hold it: always readable, whatever was thrown, and bounded in every direction. */
 export interface ErrorDescription {
   readonly name: string;
   readonly message: string;
@@ -194,27 +202,71 @@ export interface ErrorDescription {
   readonly errors?: readonly ErrorDescription[];
 }
 
-/** Causes and members described below one error. */
+/** Causes and members described below one error, members of one error, and errors in all. */
 const DESCRIBED_LEVELS = 5;
 const DESCRIBED_ERRORS = 10;
+const DESCRIBED_IN_ALL = 50;
+
+/** Characters of a message or stack, of a name or code, and of the JSON of what has no message. */
+const TEXT_LIMIT = 10_000;
+const WORD_LIMIT = 100;
+const JSON_LIMIT = 2_000;
 
 /** Describes anything thrown for a log. Never throws. */
 export function describeError(thrown: unknown, levels: number = DESCRIBED_LEVELS): ErrorDescription {
-  if (typeof thrown !== 'object' || thrown === null) return { name: typeof thrown, message: String(thrown) };
-  const { name, message, code } = read(thrown);
-  const stack = safely(() => Reflect.get(thrown, 'stack'));
-  const cause = levels > 0 ? safely(() => Reflect.get(thrown, 'cause')) : undefined;
-  const errors = levels > 0 ? safely(() => Reflect.get(thrown, 'errors')) : undefined;
+  return describe(thrown, levels, { left: DESCRIBED_IN_ALL });
+}
+
+function describe(thrown: unknown, levels: number, budget: { left: number }): ErrorDescription {
+  if (typeof thrown === 'function') return { name: 'function', message: kindOf(thrown) };
+  if (typeof thrown !== 'object' || thrown === null) return { name: typeof thrown, message: clipped(String(thrown)) };
+  budget.left--;
+  const code = valueAt(thrown, 'code');
+  const stack = textAt(thrown, 'stack');
+  const cause = levels > 0 && budget.left > 0 ? valueAt(thrown, 'cause') : undefined;
+  const errors = levels > 0 ? membersOf(thrown) : undefined;
   return {
-    name: name || safely(() => Object.prototype.toString.call(thrown).slice(8, -1)) || 'object',
-    message: message || safely(() => JSON.stringify(thrown)?.slice(0, 500)) || '(no message)',
-    ...(code && { code }),
-    ...(typeof stack === 'string' && { stack }),
-    ...(cause !== undefined && { cause: describeError(cause, levels - 1) }),
-    ...(Array.isArray(errors) && {
-      errors: errors.slice(0, DESCRIBED_ERRORS).map((error) => describeError(error, levels - 1)),
+    name: clipped(textAt(thrown, 'name') || kindOf(thrown), WORD_LIMIT),
+    message: clipped(textAt(thrown, 'message')) || jsonOf(thrown),
+    ...((typeof code === 'string' || typeof code === 'number') && { code: clipped(String(code), WORD_LIMIT) }),
+    ...(stack !== '' && { stack: clipped(stack) }),
+    ...(cause !== undefined && { cause: describe(cause, levels - 1, budget) }),
+    ...(errors && {
+      errors: errors.flatMap((error) => (budget.left > 0 ? [describe(error, levels - 1, budget)] : [])),
     }),
   };
+}
+
+function membersOf(thrown: object): readonly unknown[] | undefined {
+  return safely(() => {
+    const errors: unknown = Reflect.get(thrown, 'errors');
+    return Array.isArray(errors) ? Array.prototype.slice.call(errors, 0, DESCRIBED_ERRORS) : undefined;
+  });
+}
+
+/** What tells something of a thrown object that has no message. It stays JSON, so that a redactor can read it. */
+function jsonOf(thrown: object): string {
+  if (isErrorLike(thrown)) return '(no message)';
+  const json = toJson(thrown);
+  const text = JSON.stringify(json);
+  return text.length <= JSON_LIMIT ? text : shrinkJson(json, JSON_LIMIT, 'characters');
+}
+
+/** Cut between two words: half a secret would get past a redactor. */
+function clipped(text: string, limit: number = TEXT_LIMIT): string {
+  if (text.length <= limit) return text;
+  let end = limit;
+  while (end > 0 && /\S/.test(text.charAt(end - 1))) end--;
+  return `${text.slice(0, end).toWellFormed()}… (${text.length - end} more characters)`;
+}
+
+function textAt(thrown: unknown, key: PropertyKey): string {
+  const value = valueAt(thrown, key);
+  return typeof value === 'string' ? value : '';
+}
+
+function valueAt(thrown: unknown, key: PropertyKey): unknown {
+  return typeof thrown === 'object' && thrown !== null ? safely(() => Reflect.get(thrown, key)) : undefined;
 }
 
 function safely<T>(read: () => T): T | undefined {

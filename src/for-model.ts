@@ -1,14 +1,25 @@
-import type { Content } from './content.ts';
+import type { Content, ContentPart } from './content.ts';
 import type { ToolOutcome } from './outcome.ts';
 
 /**
- * What to send back to the model: the content, with the notes it has to know. `content` itself stays as it was. Where there is
- * nothing at all it says so, for providers refuse an empty answer.
+ * What to send back to the model: the content, with the notes it has to know. `content` itself stays as it was. Blank text parts
+ * are left out, and where nothing is left it says so, for providers refuse blank text.
  */
 export function forModel(result: ToolOutcome): Content {
   const notes = result.notes.filter((note) => note.forModel === true).map((note) => `[${note.message}]`);
   const { content } = result;
-  if (typeof content === 'string') return [content === '' ? '(no output)' : content, ...notes].join('\n\n');
-  const parts = content.length === 0 ? [{ type: 'text', text: '(no output)' } as const] : content;
+  if (typeof content === 'string') return [isBlank(content) ? NO_OUTPUT : content, ...notes].join('\n\n');
+  const told = content.some(isBlankPart) ? content.filter((part) => !isBlankPart(part)) : content;
+  const parts = told.length === 0 ? [{ type: 'text', text: NO_OUTPUT } as const] : told;
   return notes.length === 0 ? parts : [...parts, { type: 'text', text: notes.join('\n\n') }];
+}
+
+const NO_OUTPUT = '(no output)';
+
+function isBlank(text: string): boolean {
+  return text.trim() === '';
+}
+
+function isBlankPart(part: ContentPart): boolean {
+  return part.type === 'text' && isBlank(part.text);
 }

@@ -20,8 +20,8 @@ export interface Guard {
   depth: number;
   /** The innermost answer under way: a layer that returns this very promise only passes it on. */
   pending: Pending | undefined;
-  /** The last answer given, which needs no second look where the next layer passes it on. */
-  answer: ToolOutcome | undefined;
+  /** The last answer given, which needs no second look where the next layer passes it on; null before the first. */
+  answer: ToolOutcome | null;
   /** What every layer answers once one of them has broken the rules. */
   fault: ToolOutcome | undefined;
 }

@@ -5,7 +5,8 @@ export class InFlight {
   readonly #others = new Set<string>();
 
   has(id: string): boolean {
-    return id === this.#alone || (this.#others.size > 0 && this.#others.has(id));
+    if (this.#alone === undefined && this.#others.size === 0) return false;
+    return id === this.#alone || this.#others.has(id);
   }
 
   add(id: string): void {

@@ -37,9 +37,11 @@ export {
   toToolError,
 } from './error.ts';
 export { forModel } from './for-model.ts';
-export { copyJson, isPlainObject, type JsonObject, type JsonValue, kindOf, toJson } from './json.ts';
+export type { FromJsonSchema, InferInput } from './infer-input.ts';
+export { cloneJson, copyJson, isPlainObject, type JsonObject, type JsonValue, kindOf, toJson } from './json.ts';
 export type { SettleListener } from './keeper.ts';
-export { after, compose, isPromise, type MaybePromise, type Middleware, type Next, named } from './middleware.ts';
+export { isPromise, type MaybePromise } from './maybe-promise.ts';
+export { after, compose, type Middleware, type Next, named } from './middleware.ts';
 export {
   type ByTool,
   checkOptions,
@@ -71,7 +73,7 @@ export { PermissionCheck } from './permission.ts';
 export { REDACTED, type RedactOptions, redactor } from './redact.ts';
 export { ReadonlyToolRegistry, ToolRegistry } from './registry.ts';
 export type { DispatchOptions, ToolCallRequest } from './request.ts';
-export { deepFreeze, type FromJsonSchema, type InferInput, type JsonSchema, type ToolSchema } from './schema.ts';
+export { deepFreeze, type JsonSchema, type ToolSchema } from './schema.ts';
 export { type Setting, type SettingKey, settingKey } from './settings.ts';
 export {
   isStandardSchema,

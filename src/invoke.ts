@@ -1,12 +1,12 @@
 import { ToolCall, type Validation } from './call.ts';
 import { type ContentPart, isContent } from './content.ts';
 import { isControlSignal } from './control.ts';
-import { type ToolError, toolError, toToolError } from './error.ts';
+import { AbortReason, type ToolError, toolError, toToolError } from './error.ts';
 import type { Pending } from './guard.ts';
 import { Keeper } from './keeper.ts';
 import { controlOf } from './layer.ts';
-import { isPromise, type MaybePromise } from './middleware.ts';
-import { failure, stopped, succeed, suspended, type ToolOutcome, unrunnable } from './outcome.ts';
+import { isPromise, type MaybePromise } from './maybe-promise.ts';
+import { failure, stopped, succeed, suspended, type ToolOutcome, unrunnable, withNote } from './outcome.ts';
 import { toOutput } from './output.ts';
 import type { Tool } from './tool.ts';
 
@@ -20,7 +20,8 @@ export function invoke(call: ToolCall): MaybePromise<ToolOutcome> {
   if (!validation.valid) return failure(call, validation.error);
   try {
     const returned = execute(call, validation);
-    if (isPromise(returned) || isGenerator(returned)) return new Run(call).keep(returned);
+    if (typeof returned !== 'string' && (isPromise(returned) || isGenerator(returned)))
+      return new Run(call).keep(returned);
     return returnedOutcome(call, returned);
   } catch (thrown) {
     return thrownOutcome(call, thrown);
@@ -30,10 +31,10 @@ export function invoke(call: ToolCall): MaybePromise<ToolOutcome> {
 function takeArguments(call: ToolCall): MaybePromise<Validation> {
   try {
     return ToolCall.take(call);
-  } catch (thrown) {
+  } catch (cause) {
     return {
       valid: false,
-      error: toolError('internal', 'The arguments could not be prepared for the tool.', { cause: thrown }),
+      error: toolError('internal', 'The arguments could not be prepared for the tool.', { cause }),
     };
   }
 }
@@ -48,22 +49,28 @@ class Invalid {
 
 function execute(call: ToolCall, validation: Validation): unknown {
   if (!validation.valid) throw new Invalid(validation.error);
-  ToolCall.scope(call).mark('unknown');
+  ToolCall.scope(call).begun();
   return (call.tool as Tool<unknown>).execute?.(validation.parsed, call);
 }
 
 function returnedOutcome(call: ToolCall, value: unknown): ToolOutcome {
-  ToolCall.scope(call).mark('yes');
+  ToolCall.scope(call).over('yes');
   return isControlSignal(value) ? suspended(call, value) : succeed(call, toOutput(value));
 }
 
 function thrownOutcome(call: ToolCall, thrown: unknown): ToolOutcome {
   if (thrown instanceof Invalid) return failure(call, thrown.error);
   const scope = ToolCall.scope(call);
-  scope.mark(scope.aborted ? 'stopped' : 'yes');
+  scope.over(scope.aborted ? 'stopped' : 'yes');
   const control = controlOf(thrown, call);
   if (control !== undefined) return suspended(call, control);
   return scope.aborted ? stopped(call, thrown) : failedOutcome(call, thrown);
+}
+
+/** What a tool throws after it was answered for; whatever it is, it has ended now. */
+function lateFailure(call: ToolCall, thrown: unknown): ToolOutcome {
+  ToolCall.scope(call).over('stopped');
+  return failedOutcome(call, thrown);
 }
 
 function failedOutcome(call: ToolCall, thrown: unknown): ToolOutcome {
@@ -85,7 +92,7 @@ class Run extends Keeper implements Pending {
     this.#level = guard.depth + 1;
     guard.depth = this.#level;
     guard.pending = this;
-    scope.keeper = this;
+    scope.keep(this);
   }
 
   keep(work: PromiseLike<unknown> | Generator): Promise<ToolOutcome> {
@@ -93,17 +100,16 @@ class Run extends Keeper implements Pending {
     settled.then(
       (value) => {
         if (isGenerator(value)) this.keep(value);
-        else this.settle(returnedOutcome(this.call, value));
+        else this.settle(this.#noted(returnedOutcome(this.call, value)));
       },
-      (thrown) => this.settle((this.answered ? failedOutcome : thrownOutcome)(this.call, thrown)),
+      (thrown) => this.settle(this.answered ? lateFailure(this.call, thrown) : thrownOutcome(this.call, thrown)),
     );
     return this.promise;
   }
 
   protected override settle(outcome: ToolOutcome): void {
     const { scope } = this;
-    if (scope.keeper === this) {
-      scope.keeper = undefined;
+    if (scope.release(this)) {
       const { guard } = scope;
       if (guard.depth === this.#level) {
         guard.depth = this.owner;
@@ -112,6 +118,14 @@ class Run extends Keeper implements Pending {
       }
     }
     super.settle(outcome);
+  }
+
+  /** An answer that came in the grace after a limit is believed, and says so. */
+  #noted(outcome: ToolOutcome): ToolOutcome {
+    const { reason } = this.scope;
+    if (this.answered || !(reason instanceof AbortReason)) return outcome;
+    const message = `${reason.message} It answered soon after, all the same.`;
+    return withNote(outcome, { type: 'exceeded', by: 'timeout', message });
   }
 
   override abort(graceMs: number): void {
@@ -128,7 +142,7 @@ class Run extends Keeper implements Pending {
       const step = await generator.next();
       if (this.call.aborted) throw this.call.signal.reason;
       if (step.done !== true) append(parts, step.value);
-      else return step.value ?? { content: contentOf(parts), isError: false };
+      else return step.value === undefined ? { content: contentOf(parts), isError: false } : step.value;
     }
   }
 

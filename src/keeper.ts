@@ -13,6 +13,8 @@ export abstract class Keeper {
   readonly promise: Promise<ToolOutcome>;
   /** Told once, when the outcome leaves; the scope has ended then. */
   listener: SettleListener | undefined = undefined;
+  /** Whether the scope ends with the outcome. */
+  followed = false;
   protected readonly call: ToolCall;
   protected readonly scope: Scope;
   #resolve: ((outcome: ToolOutcome) => void) | undefined = undefined;
@@ -43,10 +45,8 @@ export abstract class Keeper {
     }
     this.#resolve = undefined;
     if (this.#timer !== undefined) this.call.clock.clearTimeout(this.#timer);
-    if (this.listener !== undefined) {
-      this.scope.end();
-      this.listener.settled();
-    }
+    if (this.followed) this.scope.end();
+    this.listener?.settled();
     resolve(outcome);
   }
 
@@ -75,17 +75,17 @@ export class Follower extends Keeper {
 
   constructor(call: ToolCall, scope: Scope, outcome: Promise<ToolOutcome>) {
     super(call, scope);
-    scope.follower = this;
     outcome.then((settled) => this.settle(settled));
   }
 
   protected override settle(outcome: ToolOutcome): void {
-    if (this.scope.follower === this) this.scope.follower = undefined;
+    this.scope.release(this);
     // What was answered in a tool's place is no late answer of the tool's.
     if (!(this.answered && isStopped(outcome))) super.settle(outcome);
   }
 
   protected override givenUp(): ToolOutcome {
+    this.scope.abandon();
     return this.scope.dispatch.fault ?? super.givenUp();
   }
 }

@@ -10,9 +10,10 @@ export function leave(call: ToolCall, level: number, owner: number, name: string
   if (guard.depth !== level) return leaveOddly(call, level, name, answer);
   guard.depth = owner;
   guard.pending = undefined;
-  if (answer === guard.answer) return answer;
-  guard.answer = isOutcome(answer) ? answer : rubbish(call, name, answer);
-  return guard.answer;
+  if (answer !== null && answer === guard.answer) return answer;
+  const outcome = isOutcome(answer) ? answer : rubbish(call, name, answer);
+  guard.answer = outcome;
+  return outcome;
 }
 
 /** The layer answered out of turn: over an unsettled `next`, or where its answer is no longer waited for. */
@@ -50,7 +51,7 @@ function fault(call: ToolCall, message: string): ToolOutcome {
   const { guard } = scope;
   guard.fault = fail(call, 'internal', message, { executed: scope.executed });
   guard.depth = FAULTED;
-  scope.dispatch.abort(guard.fault.error);
+  scope.dispatch.scope.abort(guard.fault.error);
   return guard.fault;
 }
 

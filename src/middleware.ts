@@ -1,10 +1,8 @@
 import { ToolCall } from './call.ts';
 import type { Pending } from './guard.ts';
 import { answerOf, leave, misused, refuse } from './layer.ts';
+import { isPromise, type MaybePromise } from './maybe-promise.ts';
 import type { ToolOutcome } from './outcome.ts';
-
-/** Between layers a value may be there already: only `dispatch` always returns a promise. */
-export type MaybePromise<Value> = Value | Promise<Value>;
 
 /** The rest of the onion. It never throws nor rejects: a failure is an outcome. It may be called again once it has settled. */
 export type Next = (call: ToolCall) => MaybePromise<ToolOutcome>;
@@ -37,22 +35,29 @@ export function compose(layers: readonly Middleware[], innermost: Next): Next {
 /** A layer as its outer neighbour sees it: it keeps the laws, whatever the layer does. */
 function guardLayer(layer: Middleware, level: number, outer: string, next: Next): Next {
   const { name } = layer;
+  const owner = level - 1;
   return (call) => {
     if (!ToolCall.is(call)) return misused(outer);
     const { guard } = ToolCall.scope(call);
-    if (guard.depth !== level - 1) return refuse(call, level, outer);
+    if (guard.depth !== owner) return refuse(call, level, outer);
     guard.depth = level;
     let answer: MaybePromise<ToolOutcome>;
     try {
       answer = layer(call, next);
-      if (!isPromise(answer)) return leave(call, level, level - 1, name, answer);
     } catch (thrown) {
-      return leave(call, level, level - 1, name, answerOf(thrown, call, name));
+      return leave(call, level, owner, name, answerOf(thrown, call, name));
     }
-    const inner = guard.pending;
-    if (inner === undefined || inner.promise !== answer) return settle(call, level, name, answer);
-    inner.owner = level - 1;
-    return answer;
+    // Most layers pass on what they got: the outcome, or the promise of it.
+    if (answer === guard.answer && guard.depth === level) {
+      guard.depth = owner;
+      return answer;
+    }
+    const { pending } = guard;
+    if (pending !== undefined && pending.promise === answer) {
+      pending.owner = owner;
+      return answer;
+    }
+    return isPromise(answer) ? settle(call, level, name, answer) : leave(call, level, owner, name, answer);
   };
 }
 
@@ -78,9 +83,4 @@ function guardInnermost(innermost: Next, level: number, outer: string): Next {
     if (!isPromise(answer)) guard.answer = answer;
     return answer;
   };
-}
-
-/** Whether a value is a promise of any realm, or anything that can be awaited like one. */
-export function isPromise<Value>(value: MaybePromise<Value> | PromiseLike<Value>): value is Promise<Value> {
-  return typeof (value as { readonly then?: unknown } | undefined | null)?.then === 'function';
 }

@@ -1,4 +1,4 @@
-import { isPlainObject } from './json.ts';
+import { isPlainObject, kindOf } from './json.ts';
 
 /** Checks one option's value: true, or what is allowed, as in `must be …`. */
 export type OptionCheck = (value: unknown) => true | string;
@@ -27,8 +27,7 @@ export function checkOptions(owner: string, options: unknown, checks: OptionChec
 
 function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, 60));
-  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
-  return String(value);
+  return typeof value === 'number' || typeof value === 'bigint' ? String(value) : kindOf(value);
 }
 
 /** `true` or `false`. */

@@ -115,15 +115,15 @@ export function stopped(call: ToolCall, cause?: unknown): ToolOutcome {
     executed,
     cause: cause ?? reason,
   });
-  stoppedOutcomes.add(outcome);
+  stoppedErrors.add(outcome.error as ToolError);
   return outcome;
 }
 
-const stoppedOutcomes = new WeakSet<ToolOutcome>();
+const stoppedErrors = new WeakSet<ToolError>();
 
-/** Whether an outcome was answered in the place of whatever was aborted. */
+/** Whether an outcome, or what a layer made of it, was answered in the place of whatever was aborted. */
 export function isStopped(outcome: ToolOutcome): boolean {
-  return stoppedOutcomes.has(outcome);
+  return outcome.error !== undefined && stoppedErrors.has(outcome.error);
 }
 
 const STOPPED: Readonly<Record<Executed, string>> = {
@@ -132,6 +132,13 @@ const STOPPED: Readonly<Record<Executed, string>> = {
   yes: 'It had finished, but its answer is lost.',
   unknown: 'It may still be running, so its effect is unknown: check before you call it again.',
 };
+
+/** Tells of a tool that took longer than its limit and could not be stopped, as it let nothing else run. */
+export function noteExceeded(outcome: ToolOutcome, takenMs: number, limitMs: number | undefined): ToolOutcome {
+  if (limitMs === undefined || takenMs <= limitMs) return outcome;
+  const message = `The tool took ${Math.round(takenMs)} ms, more than its limit of ${limitMs} ms; it let nothing else run, so it could not be stopped.`;
+  return withNote(outcome, { type: 'exceeded', by: 'timeout', message });
+}
 
 /** The answer for a call that no tool can take: nameless, unknown, unreadable, or only shown to the model. */
 export function unrunnable(call: ToolCall): ToolOutcome | undefined {

@@ -1,4 +1,5 @@
-import { type Content, type ContentPart, isContent, isContentPart, textOf } from './content.ts';
+import { types } from 'node:util';
+import { type Content, type ContentPart, isContentPart, textOf } from './content.ts';
 import { isPlainObject, type JsonValue, toJson } from './json.ts';
 
 /** What a tool answers. A tool may return one, or anything `toOutput` can convert. */
@@ -44,12 +45,32 @@ export function toOutput(value: unknown): ToolOutput {
 }
 
 function fromObject(value: unknown): ToolOutput | undefined {
-  if (Array.isArray(value)) {
-    return value.length > 0 && value.every(isContentPart) ? { content: [...value], isError: false } : undefined;
-  }
   if (ArrayBuffer.isView(value)) return { content: [bytesPart(value)], isError: false };
-  if (isContentPart(value)) return { content: [value], isError: false };
+  if (types.isAnyArrayBuffer(value)) return { content: [bytesPart(new Uint8Array(value))], isError: false };
+  if (Array.isArray(value)) {
+    const content = value.length > 0 ? partsOf(value) : undefined;
+    return content && { content, isError: false };
+  }
+  const part = partOf(value);
+  if (part !== undefined) return { content: [part], isError: false };
   return isPlainObject(value) ? fromOutputLike(value) : undefined;
+}
+
+/** A copy of a valid part: what a tool does to its own later changes no answer. Checked again, for a getter may waver. */
+function partOf(value: unknown): ContentPart | undefined {
+  if (!isContentPart(value)) return undefined;
+  const copy = { ...value };
+  return isContentPart(copy) ? copy : undefined;
+}
+
+function partsOf(values: readonly unknown[]): ContentPart[] | undefined {
+  const parts: ContentPart[] = [];
+  for (const value of values) {
+    const part = partOf(value);
+    if (part === undefined) return undefined;
+    parts.push(part);
+  }
+  return parts;
 }
 
 const OUTPUT_KEYS: ReadonlySet<string> = new Set(['content', 'isError', 'structured']);
@@ -57,8 +78,8 @@ const OUTPUT_KEYS: ReadonlySet<string> = new Set(['content', 'isError', 'structu
 function fromOutputLike(value: Record<string, unknown>): ToolOutput | undefined {
   if (!Object.keys(value).every((key) => OUTPUT_KEYS.has(key))) return undefined;
   const { content, isError = false, structured } = value;
-  if (!isContent(content) || typeof isError !== 'boolean') return undefined;
-  const copy = typeof content === 'string' ? content : [...content];
+  const copy = typeof content === 'string' ? content : Array.isArray(content) ? partsOf(content) : undefined;
+  if (copy === undefined || typeof isError !== 'boolean') return undefined;
   return structured === undefined
     ? { content: copy, isError }
     : { content: copy, isError, structured: toJson(structured) };

@@ -1,6 +1,6 @@
-import type { JsonSchema, ToolSchema } from './schema.ts';
-import type { StandardSchema } from './standard-schema.ts';
-import { defineTool, isTool, type Tool, type ToolDefinition } from './tool.ts';
+import { kindOf } from './json.ts';
+import type { ToolSchema } from './schema.ts';
+import { isTool, type Tool } from './tool.ts';
 
 /** Tools by name, to read. What `snapshot()` gives never changes. */
 export class ReadonlyToolRegistry implements Iterable<Tool> {
@@ -62,7 +62,7 @@ export class ReadonlyToolRegistry implements Iterable<Tool> {
 export class ToolRegistry extends ReadonlyToolRegistry {
   #snapshot: ReadonlyToolRegistry | undefined;
 
-  constructor(tools: Iterable<Tool | ToolDefinition<JsonSchema | StandardSchema>> = []) {
+  constructor(tools: Iterable<Tool> = []) {
     super(new Map());
     for (const tool of tools) this.register(tool);
   }
@@ -70,17 +70,14 @@ export class ToolRegistry extends ReadonlyToolRegistry {
   /**
    * Adds a tool, at the end or, replacing, in the place of the old one.
    *
-   * @throws TypeError where the name is taken and `replace` is not true.
+   * @throws TypeError where the name is taken and `replace` is not true, or for what `defineTool` has not made.
    */
-  register(
-    tool: Tool | ToolDefinition<JsonSchema | StandardSchema>,
-    options: { readonly replace?: boolean } = {},
-  ): this {
-    const made = isTool(tool) ? tool : (defineTool(tool as ToolDefinition<JsonSchema>) as Tool);
-    if (this.byName.has(made.name) && options.replace !== true) {
-      throw new TypeError(`A tool named "${made.name}" is already registered. Rename one, or pass { replace: true }.`);
+  register(tool: Tool, options: { readonly replace?: boolean } = {}): this {
+    if (!isTool(tool)) throw new TypeError(`A registry takes tools made by defineTool, not ${kindOf(tool)}.`);
+    if (this.byName.has(tool.name) && options.replace !== true) {
+      throw new TypeError(`A tool named "${tool.name}" is already registered. Rename one, or pass { replace: true }.`);
     }
-    this.#writable().set(made.name, made);
+    this.#writable().set(tool.name, tool);
     return this;
   }
 

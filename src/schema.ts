@@ -1,4 +1,4 @@
-import { copyJson, isPlainObject, type JsonObject } from './json.ts';
+import { copyJson, isPlainObject } from './json.ts';
 import { isStandardSchema, type StandardJsonSchemaConverter, type StandardSchema } from './standard-schema.ts';
 
 /** A JSON Schema. Keywords this type does not know are welcome. */
@@ -17,68 +17,6 @@ export interface ToolSchema {
   readonly inputSchema: JsonSchema;
   readonly outputSchema?: JsonSchema;
 }
-
-/** The type `execute` receives for an input schema. */
-export type InferInput<Schema> =
-  Schema extends StandardSchema<infer _Input, infer Output>
-    ? Output
-    : JsonSchema extends Schema
-      ? JsonObject
-      : FromJsonSchema<Schema>;
-
-/** The type a literal JSON Schema describes; `unknown` for what it does not say, such as a `$ref`. */
-export type FromJsonSchema<Schema> = Schema extends { const: infer Value }
-  ? Value
-  : Schema extends { enum: readonly (infer Value)[] }
-    ? Value
-    : Schema extends { anyOf: readonly (infer Branch)[] } | { oneOf: readonly (infer Branch)[] }
-      ? FromBranch<Branch>
-      : Schema extends { type: readonly (infer Type)[] } | { type: infer Type }
-        ? FromType<Type, Schema>
-        : Schema extends { properties: object }
-          ? FromObject<Schema>
-          : unknown;
-
-type FromBranch<Branch> = Branch extends unknown ? FromJsonSchema<Branch> : never;
-
-interface Scalars {
-  string: string;
-  number: number;
-  integer: number;
-  boolean: boolean;
-  null: null;
-}
-
-type FromType<Type, Schema> = Type extends keyof Scalars
-  ? Scalars[Type]
-  : Type extends 'array'
-    ? FromArray<Schema>
-    : Type extends 'object'
-      ? FromObject<Schema>
-      : unknown;
-
-type FromArray<Schema> = Schema extends { prefixItems: infer Items extends readonly unknown[] }
-  ? { -readonly [Index in keyof Items]: FromJsonSchema<Items[Index]> }
-  : Schema extends { items: infer Item }
-    ? FromJsonSchema<Item>[]
-    : unknown[];
-
-type FromObject<Schema> = Schema extends { properties: infer Properties }
-  ? Flat<
-      { -readonly [Key in PresentKeys<Properties, Schema>]: FromJsonSchema<Properties[Key]> } & {
-        -readonly [Key in Exclude<keyof Properties, PresentKeys<Properties, Schema>>]?: FromJsonSchema<Properties[Key]>;
-      } & (Schema extends { additionalProperties: true | object } ? { [key: string]: unknown } : unknown)
-    >
-  : Schema extends { additionalProperties: infer Value extends object }
-    ? { [key: string]: FromJsonSchema<Value> }
-    : { [key: string]: unknown };
-
-/** Required properties, and those a default fills in. */
-type PresentKeys<Properties, Schema> =
-  | (Schema extends { required: readonly (infer Key)[] } ? Extract<keyof Properties, Key> : never)
-  | { [Key in keyof Properties]: Properties[Key] extends { default: unknown } ? Key : never }[keyof Properties];
-
-type Flat<Type> = { [Key in keyof Type]: Type[Key] } & unknown;
 
 /** The JSON Schema of an input or output schema, as an independent frozen copy. */
 export function toJsonSchema(

@@ -3,43 +3,52 @@ import type { Dispatch } from './dispatch.ts';
 import type { Executed } from './error.ts';
 import { ABANDONED, type Guard } from './guard.ts';
 import { Follower, type Keeper, type SettleListener } from './keeper.ts';
-import type { ToolOutcome } from './outcome.ts';
+import { isPromise, type MaybePromise } from './maybe-promise.ts';
+import { noteExceeded, type ToolOutcome } from './outcome.ts';
 
-const abandoned: Guard = { depth: ABANDONED, pending: undefined, answer: undefined, fault: undefined };
+const abandoned: Guard = { depth: ABANDONED, pending: undefined, answer: null, fault: undefined };
 
 /**
  * A part of a dispatch that can be aborted on its own: the whole, or what a layer passed on through `abortScope`. Scopes form a
- * tree, and an abort reaches all below, nested dispatches included. An AbortController exists only once `signal` is read.
+ * tree, and an abort reaches all below, nested dispatches included. Most calls are over before anything could wait for an abort,
+ * so a scope joins the tree only when something in it does wait, and makes an AbortController only when `signal` is read.
  */
 export class Scope {
   readonly dispatch: Dispatch;
   guard: Guard;
-  /** What is known of the effect of all attempts inside. */
-  executed: Executed = 'no';
-  /** Keeps the running tool. */
-  keeper: Keeper | undefined = undefined;
-  /** Keeps whatever was passed on into this scope, where that is not just the tool. */
-  follower: Keeper | undefined = undefined;
+  /** Runs of the tool that have not ended, and what became of those that have. */
+  #running = 0;
+  #ended: Executed = 'no';
   readonly #parent: Scope | undefined;
   readonly #depth: number;
+  readonly #limitMs: number | undefined;
+  #startedAt: number | undefined = undefined;
   #call: ToolCall | undefined = undefined;
+  /** Keeps the running tool. */
+  #keeper: (Keeper & { readonly owner: number }) | undefined = undefined;
+  /** Keeps whatever was passed on into this scope, where that is more than the tool. */
+  #follower: Keeper | undefined = undefined;
+  #joined = false;
   #abortion: { readonly reason: unknown } | undefined = undefined;
   #controller: AbortController | undefined = undefined;
   #firstChild: Scope | undefined = undefined;
   #nextSibling: Scope | undefined = undefined;
 
-  /** Without a parent it is a whole dispatch, which is its own guard. */
-  constructor(parent: Scope | undefined, depth: number) {
+  /** Without a parent it is the whole of a dispatch, which guards all the scopes in it. */
+  constructor(dispatch: Dispatch, parent: Scope | undefined, depth: number, limitMs: number | undefined) {
+    this.dispatch = dispatch;
+    this.#limitMs = limitMs;
+    this.guard = parent === undefined ? dispatch : parent.guard;
     this.#parent = parent;
     this.#depth = depth;
-    if (parent === undefined) {
-      this.dispatch = this as unknown as Dispatch;
-      this.guard = this.dispatch;
-    } else {
-      this.dispatch = parent.dispatch;
-      this.guard = parent.guard;
-      parent.adopt(this);
-    }
+    // As long as everything happens in one go, the dispatch's own two looks at the clock are enough, and a look is not cheap.
+    if (dispatch.waited) this.#startedAt = dispatch.host.clock.now();
+    else if (limitMs !== undefined && limitMs < (dispatch.limitMs ?? Number.POSITIVE_INFINITY))
+      dispatch.limitMs = limitMs;
+  }
+
+  get startedAt(): number {
+    return this.#startedAt ?? this.dispatch.startedAt;
   }
 
   /** The call to pass inward; set right after construction. */
@@ -63,6 +72,7 @@ export class Scope {
 
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
+      this.#join();
       this.#controller = new AbortController();
       if (this.aborted) this.#controller.abort(this.reason);
     }
@@ -71,13 +81,20 @@ export class Scope {
 
   /** Aborts what is inside. The layer that made this scope may go on at once: what is inside no longer counts. */
   abort(reason: unknown, graceMs = 0): void {
-    const { guard } = this;
-    const abandon = this.#parent !== undefined;
-    if (abandon && guard.depth > this.#depth) {
-      guard.depth = this.#depth;
-      guard.pending = undefined;
-    }
+    // Where the layer has passed on the tool's own promise, it is layers further outside that wait for the keeper's answer.
+    const passedOn = this.#keeper !== undefined && this.#keeper.owner < this.#depth;
+    const abandon = this.#parent !== undefined && !passedOn;
+    if (abandon) this.abandon();
     this.#spread(reason, graceMs, abandon);
+  }
+
+  /** What is inside no longer counts, and the layer that made this scope is the innermost one. */
+  abandon(): void {
+    const { guard } = this;
+    if (this.#parent === undefined || guard.depth <= this.#depth) return;
+    guard.depth = this.#depth;
+    guard.pending = undefined;
+    this.guard = abandoned;
   }
 
   #spread(reason: unknown, graceMs: number, abandon: boolean): void {
@@ -89,8 +106,54 @@ export class Scope {
     for (let child = this.#firstChild; child !== undefined; child = child.#nextSibling) {
       child.#spread(reason, graceMs, abandon && child.#parent === this);
     }
-    this.keeper?.abort(graceMs);
-    this.follower?.abort(graceMs);
+    this.#keeper?.abort(graceMs);
+    this.#follower?.abort(graceMs);
+  }
+
+  /** From now on an abort reaches what the tool's keeper waits for. */
+  keep(keeper: Keeper & { readonly owner: number }): void {
+    this.#join();
+    this.#keeper = keeper;
+  }
+
+  /** Whether it was this keeper that was waiting; nothing waits any more. */
+  release(keeper: Keeper): boolean {
+    if (this.#follower === keeper) this.#follower = undefined;
+    if (this.#keeper !== keeper) return false;
+    this.#keeper = undefined;
+    return true;
+  }
+
+  /** The outcome of what was passed on; the running tool's own keeper already answers for it after an abort. */
+  follow(outcome: MaybePromise<ToolOutcome>, listener?: SettleListener): MaybePromise<ToolOutcome> {
+    if (!isPromise(outcome)) {
+      this.end();
+      if (this.#startedAt === undefined) return outcome;
+      return noteExceeded(outcome, this.dispatch.host.clock.now() - this.#startedAt, this.#limitMs);
+    }
+    let keeper: Keeper | undefined = this.#keeper;
+    if (keeper?.promise !== outcome) {
+      this.#join();
+      keeper = new Follower(this.call, this, outcome);
+      this.#follower = keeper;
+    }
+    keeper.followed = true;
+    keeper.listener = listener;
+    return keeper.promise;
+  }
+
+  #join(): void {
+    if (this.#joined || this.#parent === undefined) return;
+    this.#joined = true;
+    this.#parent.#join();
+    this.#parent.adopt(this);
+  }
+
+  /** Lets go of it: no abort comes through any more. */
+  end(): void {
+    if (!this.#joined) return;
+    this.#joined = false;
+    this.#parent?.disown(this);
   }
 
   /** Makes an abort of this scope reach another, which may be another dispatch's. */
@@ -109,21 +172,21 @@ export class Scope {
     }
   }
 
-  /** The outcome of what was passed on; the running tool's own keeper already answers for it after an abort. */
-  follow(outcome: Promise<ToolOutcome>, listener: SettleListener): Promise<ToolOutcome> {
-    const keeper = this.keeper?.promise === outcome ? this.keeper : new Follower(this.call, this, outcome);
-    keeper.listener = listener;
-    return keeper.promise;
+  /** What is known of the effect of all attempts inside. */
+  get executed(): Executed {
+    return this.#running > 0 ? 'unknown' : this.#ended;
   }
 
-  /** Lets go of it: no abort comes through any more. */
-  end(): void {
-    this.#parent?.disown(this);
+  /** The tool has begun, as every scope around must know. */
+  begun(): void {
+    this.#running++;
+    if (this.#parent !== undefined) this.#parent.begun();
   }
 
-  /** Records, here and in every scope around, what became of the tool. */
-  mark(executed: Executed): void {
-    this.executed = executed;
-    this.#parent?.mark(executed);
+  /** The tool has come to its end, or was stopped. One run that did its work outweighs any that did not. */
+  over(how: 'yes' | 'stopped'): void {
+    this.#running--;
+    if (this.#ended !== 'yes') this.#ended = how;
+    if (this.#parent !== undefined) this.#parent.over(how);
   }
 }

@@ -1,6 +1,7 @@
 /** A value given for one call, under a key that a middleware publishes. */
 export interface Setting<Value = unknown> {
-  readonly key: SettingKey<Value>;
+  /** The SettingKey that made it. */
+  readonly key: object;
   readonly value: Value;
 }
 
@@ -25,7 +26,7 @@ export function settingKey<Value>(check?: (value: Value) => void): SettingKey<Va
 export function readSetting<Value>(settings: readonly Setting[], key: SettingKey<Value>): Value | undefined {
   for (let index = settings.length - 1; index >= 0; index--) {
     const setting = settings[index];
-    if (setting !== undefined && setting.key === (key as unknown)) return setting.value as Value;
+    if (setting?.key === key) return setting.value as Value;
   }
   return undefined;
 }

@@ -24,6 +24,7 @@ export abstract class TimeLimit {
   #next: TimeLimit | undefined = undefined;
   /** The tick it was listed in; -1 when it is not in the list. */
   #listed = -1;
+  #armed: ReturnType<typeof pTimeout> | undefined = undefined;
 
   constructor(work: Promise<unknown>, limitMs: number, clock: Clock) {
     const now = clock.now();
@@ -39,6 +40,11 @@ export abstract class TimeLimit {
   protected abstract onLimit(): void;
 
   stop(): void {
+    this.#armed?.clear();
+    this.#unlist();
+  }
+
+  #unlist(): void {
     if (this.#listed < 0) return;
     this.#listed = -1;
     if (this.#previous === undefined) newest = this.#next;
@@ -49,15 +55,13 @@ export abstract class TimeLimit {
   }
 
   #arm(remainingMs: number): void {
-    pTimeout(this.#work, {
+    this.#armed = pTimeout(this.#work, {
       milliseconds: Math.max(1, remainingMs),
       // A fallback keeps p-timeout from building an error, with its stack, for each call.
       fallback: () => this.onLimit(),
-      customTimers: {
-        setTimeout: this.#clock.setTimeout as typeof setTimeout,
-        clearTimeout: this.#clock.clearTimeout as typeof clearTimeout,
-      },
-    }).catch(() => {});
+      customTimers: timersOf(this.#clock),
+    });
+    this.#armed.catch(() => {});
   }
 
   #list(now: number): void {
@@ -78,13 +82,21 @@ export abstract class TimeLimit {
     while (limit !== undefined && limit.#listed === young) limit = limit.#next;
     while (limit !== undefined) {
       const older: TimeLimit | undefined = limit.#next;
-      limit.stop();
+      limit.#unlist();
       limit.#arm(limit.#deadline - now);
       limit = older;
     }
     if (newest === undefined) ticking = undefined;
     else setTick(now);
   }
+}
+
+/** A clock's timers as p-timeout takes them. */
+export function timersOf(clock: Clock): { setTimeout: typeof setTimeout; clearTimeout: typeof clearTimeout } {
+  return {
+    setTimeout: ((callback: () => void, delayMs: number) => clock.setTimeout(callback, delayMs)) as typeof setTimeout,
+    clearTimeout: ((timer: unknown) => clock.clearTimeout(timer)) as typeof clearTimeout,
+  };
 }
 
 function setTick(now: number): void {

@@ -1,5 +1,7 @@
 import type { ToolCall } from './call.ts';
-import { type InferInput, type JsonSchema, type ToolSchema, toJsonSchema } from './schema.ts';
+import type { InferInput } from './infer-input.ts';
+import { isPlainObject, kindOf } from './json.ts';
+import { type JsonSchema, type ToolSchema, toJsonSchema } from './schema.ts';
 import { isStandardSchema, type StandardSchema } from './standard-schema.ts';
 
 /** What a tool says of itself, beside its schemas. Everything is optional; the defaults are the careful ones. */
@@ -50,7 +52,10 @@ export interface ToolDefinition<Schema extends JsonSchema | StandardSchema> exte
   readonly execute?: (input: InferInput<Schema>, call: ToolCall) => unknown;
 }
 
-const NO_ARGUMENTS: JsonSchema = Object.freeze({ type: 'object', properties: Object.freeze({}) });
+const NO_ARGUMENTS: { readonly type: 'object'; readonly properties: Record<never, JsonSchema> } = Object.freeze({
+  type: 'object',
+  properties: Object.freeze({}),
+});
 
 const DEFINITION_TYPES: ReadonlyMap<string, readonly string[]> = new Map([
   ['name', ['string']],
@@ -82,7 +87,7 @@ const defined = new WeakSet<object>();
  *   execute: ({ a, b }) => a + b,
  * });
  */
-export function defineTool<const Schema extends JsonSchema | StandardSchema>(
+export function defineTool<const Schema extends JsonSchema | StandardSchema = typeof NO_ARGUMENTS>(
   definition: ToolDefinition<Schema>,
 ): Tool<InferInput<Schema>> {
   checkDefinition(definition);
@@ -120,13 +125,16 @@ export function isTool(value: unknown): value is Tool {
 }
 
 function checkDefinition(definition: { readonly name: string; readonly description: string }): void {
-  if (typeof definition !== 'object' || definition === null) {
-    throw new TypeError('defineTool takes an object with at least name and description.');
+  if (!isPlainObject(definition)) {
+    throw new TypeError(
+      `defineTool takes a plain object with at least name and description, not ${kindOf(definition)}. ` +
+        'What a class inherits would be lost: name it, as in { name, description, execute: (input) => instance.run(input) }.',
+    );
   }
   const { name } = definition;
   if (typeof name !== 'string' || name === '' || name.trim() !== name) {
     throw new TypeError(
-      `The name of a tool must be text, not empty, without white space around it; got ${JSON.stringify(name)}.`,
+      `The name of a tool must be text, not empty, without white space around it; got ${typeof name === 'string' ? JSON.stringify(name) : kindOf(name)}.`,
     );
   }
   if (typeof definition.description !== 'string') {
@@ -155,7 +163,10 @@ export function isConcurrencySafe<Input>(tool: Tool<Input>, input: Input): boole
   const { concurrencySafe } = tool;
   if (typeof concurrencySafe !== 'function') return concurrencySafe === true;
   try {
-    return concurrencySafe(input) === true;
+    const safe: unknown = concurrencySafe(input);
+    // A promise is no answer here; that it may reject is nobody's concern.
+    if (typeof safe === 'object') Promise.resolve(safe).catch(() => {});
+    return safe === true;
   } catch {
     return false;
   }

@@ -1,4 +1,4 @@
-import { type JsonValue, setOwn } from './json.ts';
+import { type JsonObject, type JsonValue, setOwn } from './json.ts';
 
 /** Which end of a text is kept: the beginning, the end, or some of both. */
 export type Keep = 'head' | 'tail' | 'both';
@@ -63,31 +63,32 @@ export interface CutOptions {
 
 /**
  * Cuts texts that belong together to one limit, the marker included. Each stays at its place; those left out whole are empty.
- * The result is well-formed Unicode, wherever the cut falls.
+ * The result is well-formed Unicode, wherever the cut falls; texts within the limit that are well-formed are given back as they are.
  */
 export function cutTexts(texts: readonly string[], options: CutOptions): readonly string[] {
   const { limit, unit, keep, marker } = options;
-  const sizes = texts.map((text) => sizeOf(text, unit));
-  const total = sizes.reduce((sum, size) => sum + size, 0);
-  if (total <= limit) return texts;
+  const total = sumOf(texts, unit);
+  const whole = texts.every((text) => text.isWellFormed()) ? texts : texts.map((text) => text.toWellFormed());
+  if (total <= limit) return whole;
   const room = limit - sizeOf(marker(total, total, unit), unit);
-  if (room <= 0) return texts.map((_, index) => (index === 0 ? headOf(marker(total, total, unit), limit, unit) : ''));
-  const heads = keep === 'tail' ? texts.map(() => '') : keepFrom(texts, keep === 'both' ? room / 2 : room, unit);
+  const heads = keep === 'tail' ? texts.map(() => '') : keepFrom(whole, keep === 'both' ? room / 2 : room, unit);
   const rest = keep === 'head' ? 0 : room - sumOf(heads, unit);
-  const tails = keepFrom([...texts].reverse(), rest, unit, true).reverse();
-  const left = total - sumOf(heads, unit) - sumOf(tails, unit);
+  const tails = keepFrom([...whole].reverse(), rest, unit, true).reverse();
+  const kept = sumOf(heads, unit) + sumOf(tails, unit);
+  // Another number may make the host's marker longer than it was measured.
+  const mark = headOf(marker(total - kept, total, unit), limit - kept, unit).toWellFormed();
   // The marker stands in the first text that lost something. Joining copies; a mere slice would keep the whole text alive.
-  const at = texts.findIndex((text, index) => text !== heads[index]);
-  return texts.map((_, index) => [heads[index], index === at ? marker(left, total, unit) : '', tails[index]].join(''));
+  const at = whole.findIndex((text, index) => text !== heads[index]);
+  return whole.map((_, index) => [heads[index], index === at ? mark : '', tails[index]].join(''));
 }
 
 function keepFrom(texts: readonly string[], size: number, unit: SizeUnit, ends = false): string[] {
-  let room = Math.floor(size);
+  let room = Math.max(0, Math.floor(size));
   return texts.map((text) => {
     const kept = ends ? tailOf(text, room, unit) : headOf(text, room, unit);
     // Nothing of the next text may follow one that was cut.
     room = kept === text ? room - sizeOf(kept, unit) : 0;
-    return kept.toWellFormed();
+    return kept;
   });
 }
 
@@ -121,8 +122,9 @@ function clip(value: JsonValue, bounds: Bounds): JsonValue {
   const { items, text, depth } = bounds;
   if (typeof value === 'string') {
     if (value.length <= text) return value.toWellFormed();
-    const head = headOf(value, text, 'characters').toWellFormed();
-    return `${head}… (${value.length - head.length} more characters)`;
+    const head = headOf(value, text, 'characters');
+    const clipped = `${head}… (${value.length - head.length} more characters)`;
+    return (clipped.length < value.length ? clipped : value).toWellFormed();
   }
   if (typeof value !== 'object' || value === null) return value;
   if (depth <= 0) return '…';
@@ -133,9 +135,14 @@ function clip(value: JsonValue, bounds: Bounds): JsonValue {
   }
   const copy: Record<string, JsonValue> = {};
   const entries = Object.entries(value as Record<string, JsonValue>);
-  for (const [key, item] of entries.slice(0, items))
-    setOwn(copy, headOf(key, text, 'characters').toWellFormed(), clip(item, inner));
-  if (entries.length > items) setOwn(copy, '…', `${entries.length - items} more keys`);
+  let kept = 0;
+  for (const [key, item] of entries.slice(0, items)) {
+    const name = headOf(key, text, 'characters').toWellFormed();
+    if (Object.hasOwn(copy, name)) continue;
+    setOwn(copy, name, clip(item, inner));
+    kept++;
+  }
+  if (entries.length > kept) setOwn(copy, '…', `${entries.length - kept} more keys`);
   return copy;
 }
 
@@ -145,13 +152,26 @@ export function isJsonLonger(value: JsonValue, limit: number): boolean {
 }
 
 function remaining(value: JsonValue, room: number): number {
-  if (room < 0) return room;
-  if (typeof value === 'string') return room - value.length - 2;
+  if (typeof value === 'string') return room - jsonLength(value, room);
   if (typeof value !== 'object' || value === null) return room - String(value).length;
-  let left = room - 2;
-  for (const [key, item] of Object.entries(value)) {
-    if (left < 0) return left;
-    left = remaining(item as JsonValue, left - 1 - (Array.isArray(value) ? 0 : key.length + 3));
+  // The opening bracket; then, for each item, a comma or the closing one.
+  let left = room - 1;
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length && left >= 0; index++) left = remaining(value[index], left - 1);
+    return value.length === 0 ? left - 1 : left;
   }
-  return left;
+  const keys = Object.keys(value);
+  for (let index = 0; index < keys.length && left >= 0; index++) {
+    const key = keys[index] as string;
+    left = remaining((value as JsonObject)[key] as JsonValue, left - 2 - jsonLength(key, left));
+  }
+  return keys.length === 0 ? left - 1 : left;
+}
+
+/** What JSON may have to escape. */
+const ESCAPED = /["\\\p{Cc}\p{Cs}]/u;
+
+/** The length of a text as JSON, escapes included, where they could matter. */
+function jsonLength(text: string, room: number): number {
+  return text.length + 2 <= room && ESCAPED.test(text) ? JSON.stringify(text).length : text.length + 2;
 }
