@@ -3,7 +3,10 @@ import {
   checkOptions,
   describeError,
   isBoolean,
+  isJsonLonger,
+  isPlainObject,
   isPromise,
+  type JsonValue,
   type Middleware,
   named,
   type OptionCheck,
@@ -13,6 +16,7 @@ import {
   printable,
   type RedactOptions,
   redactor,
+  shrinkJson,
   type ToolCall,
   type ToolOutcome,
 } from '../src/index.ts';
@@ -35,6 +39,12 @@ const isLogger: OptionCheck = (value) =>
     (key) => typeof (value as CallLogger | null)?.[key as keyof CallLogger] === 'function',
   ) || 'a pino logger';
 
+/** Names of arguments, and of notes, one line holds. */
+const MAX_NAMES = 20;
+
+/** Characters of JSON one value of a line may have. */
+const MAX_VALUE = 10_000;
+
 /**
  * Writes one line for each call: `info` for a success, `warn` for a failure, `error` where the engine itself was at fault. A
  * failure's line holds the cause the model was not shown, under the same `errorId`. A logger that fails never fails a call.
@@ -48,7 +58,7 @@ export function logging(options: LoggingOptions = {}): Middleware {
   checkOptions('logging', options, {
     logger: isLogger,
     values: perToolCheck(isBoolean),
-    redact: (value) => (typeof value === 'object' && value !== null) || 'an object with keys or patterns',
+    redact: (value) => isPlainObject(value) || 'an object with keys or patterns',
   });
   const { logger = pino(pino.destination(2)) } = options;
   const valuesOf = perTool(options.values, false);
@@ -56,7 +66,7 @@ export function logging(options: LoggingOptions = {}): Middleware {
 
   return named('logging', function logging(call, next) {
     // Nothing is more severe: a logger that is off costs this question.
-    if (!logger.isLevelEnabled('error')) return next(call);
+    if (!isOn(logger, 'error')) return next(call);
     const startedAt = call.clock.now();
     const outcome = next(call);
     if (!isPromise(outcome)) return write(call, outcome, startedAt);
@@ -64,9 +74,11 @@ export function logging(options: LoggingOptions = {}): Middleware {
   });
 
   function write(call: ToolCall, outcome: ToolOutcome, startedAt: number): ToolOutcome {
+    const level = outcome.error?.code === 'internal' ? 'error' : outcome.isError ? 'warn' : 'info';
+    if (!isOn(logger, level)) return outcome;
     try {
-      const level = outcome.error?.code === 'internal' ? 'error' : outcome.isError ? 'warn' : 'info';
-      if (logger.isLevelEnabled(level)) logger[level](line(call, outcome, startedAt), 'tool call');
+      const written: unknown = logger[level](line(call, outcome, startedAt), 'tool call');
+      if (isPromise(written)) written.then(undefined, () => {});
     } catch {
       // The call is worth more than its line.
     }
@@ -81,24 +93,43 @@ export function logging(options: LoggingOptions = {}): Middleware {
       toolCallId: printable(call.id),
       code: error?.code ?? (outcome.isError ? 'soft_error' : (control?.type ?? 'ok')),
       durationMs: call.clock.now() - startedAt,
-      inputKeys: keysOf(call),
+      inputKeys: names(Object.keys(call.input ?? {})),
       inputCharacters: call.malformed?.rawArguments?.length ?? JSON.stringify(call.input).length,
       outputCharacters: sizeOfContent(outcome),
-      ...(notes.length > 0 && { notes: notes.map((note) => note.type) }),
+      ...(notes.length > 0 && { notes: names(notes.map(({ type }) => type)) }),
       ...(error && { errorId: error.errorId, executed: error.executed }),
-      ...(error && 'cause' in error && { err: redact(describeError(error.cause)) }),
-      ...(valuesOf(call.tool?.name ?? call.name) && { input: redact(call.input), output: redact(outcome.content) }),
+      ...(error && 'cause' in error && { err: described(error.cause) }),
+      ...(hasValues(call, outcome) && { input: cleaned(call.input), output: cleaned(outcome.content) }),
     };
+  }
+
+  /** Both tools have to agree, where another one ran than the one that was asked for. */
+  function hasValues({ name }: ToolCall, { resolvedToolName }: ToolOutcome): boolean {
+    return valuesOf(name) && valuesOf(resolvedToolName);
+  }
+
+  /** Without a prototype: pino takes the name of a constructor for the name of the error. */
+  function described(cause: unknown): object {
+    return Object.assign(Object.create(null), cleaned(describeError(cause)));
+  }
+
+  /** Redacted before it is cut: a cut must never save half a secret. */
+  function cleaned(value: unknown): JsonValue {
+    const clean = redact(value);
+    return isJsonLonger(clean, MAX_VALUE) ? JSON.parse(shrinkJson(clean, MAX_VALUE, 'characters')) : clean;
   }
 }
 
-/** Names of arguments one line holds. */
-const MAX_KEYS = 20;
+function isOn(logger: CallLogger, level: 'info' | 'warn' | 'error'): boolean {
+  try {
+    return logger.isLevelEnabled(level);
+  } catch {
+    return false;
+  }
+}
 
-function keysOf(call: ToolCall): readonly string[] {
-  return Object.keys(call.input ?? {})
-    .slice(0, MAX_KEYS)
-    .map(printable);
+function names(all: readonly string[]): readonly string[] {
+  return all.slice(0, MAX_NAMES).map(printable);
 }
 
 function sizeOfContent({ content }: ToolOutcome): number {

@@ -4,6 +4,7 @@ import {
   type CutOptions,
   checkOptions,
   cutTexts,
+  type DispatchNote,
   isCount,
   isFunction,
   isJsonLonger,
@@ -12,44 +13,54 @@ import {
   type JsonValue,
   type Keep,
   type Marker,
+  type MediaPart,
   type Middleware,
   named,
+  type OptionCheck,
   type PerTool,
   perTool,
   perToolCheck,
+  printable,
+  type ResourceLinkPart,
   type SizeUnit,
   shrinkJson,
   sizeOf,
   type ToolCall,
+  type ToolError,
   type ToolOutcome,
   withNote,
 } from '../src/index.ts';
 
-/** Options of `outputLimit`. */
+/** Options of `outputLimit`. A limit may be Infinity. */
 export interface OutputLimitOptions {
-  /** The most text an answer may hold, over all its parts, in `unit`. Default: 50,000. */
+  /** The most text an answer may hold, over all its parts, in `unit`; as much again for resource links. Default: 50,000. */
   readonly limit?: PerTool<number>;
   /** Default: `characters`, as `length` counts them. */
   readonly unit?: SizeUnit;
   /** What is kept of a text that is too long. Default: `both`, for an error is often at the end. */
   readonly keep?: PerTool<Keep>;
-  /** Bytes one picture, sound, film or file may have; a larger one is replaced whole. Default: 5,000,000. */
+  /**
+   * Bytes the pictures, sounds, films and files of an answer may have together; one there is no room for is replaced whole.
+   * Default: 5,000,000.
+   */
   readonly mediaLimit?: PerTool<number>;
   /**
-   * Characters of JSON `structured` may have; a larger one is left out whole, unless the tool declares an output schema.
-   * Default: 200,000.
+   * About how many characters of JSON `structured` may have; a larger one is left out whole, unless the tool declares an output
+   * schema. Default: 200,000.
    */
   readonly structuredLimit?: PerTool<number>;
-  /** The text that stands where something was left out. */
+  /** The text that stands where something was left out. Default: one that tells how much, and to ask for less at a time. */
   readonly marker?: Marker;
 }
 
+const REMEDY = 'ask for less at a time: narrower arguments, a page, a range.';
+
 const leftOutMarker: Marker = (leftOut, total, unit) =>
-  `\n[… ${leftOut} of ${total} ${unit} left out. To see them, ask for less at a time: narrower arguments, a page, a range.]\n`;
+  `\n[… ${leftOut} of ${total} ${unit} left out. To see them, ${REMEDY}]\n`;
 
 /**
  * Keeps an answer within a size: text is cut, JSON is shrunk and stays JSON, media and structured data are whole or replaced. An
- * answer within the limits passes untouched.
+ * answer within the limits passes untouched; an error is an answer like any other.
  *
  * Inside the middlewares that call `next` again, outside redaction: a cut must never save half a secret.
  *
@@ -58,11 +69,11 @@ const leftOutMarker: Marker = (leftOut, total, unit) =>
  */
 export function outputLimit(options: OutputLimitOptions = {}): Middleware {
   checkOptions('outputLimit', options, {
-    limit: perToolCheck(isCount(1)),
+    limit: perToolCheck(isSize(1)),
     unit: isOneOf('characters', 'bytes'),
     keep: perToolCheck(isOneOf('head', 'tail', 'both')),
-    mediaLimit: perToolCheck(isCount(0)),
-    structuredLimit: perToolCheck(isCount(0)),
+    mediaLimit: perToolCheck(isSize(0)),
+    structuredLimit: perToolCheck(isSize(0)),
     marker: isFunction,
   });
   const { unit = 'characters', marker = leftOutMarker } = options;
@@ -77,12 +88,24 @@ export function outputLimit(options: OutputLimitOptions = {}): Middleware {
   });
 
   function limit(call: ToolCall, outcome: ToolOutcome): ToolOutcome {
+    if (outcome.control !== undefined) return outcome;
     const { resolvedToolName: name, content, structured } = outcome;
-    if (structured === undefined && fits(content, limitOf(name), unit)) return outcome;
-    const cut = { limit: limitOf(name), unit, keep: keepOf(name), marker };
-    const small = limitContent(outcome, cut, mediaLimitOf(name));
-    return small.structured === undefined ? small : limitStructured(small, structuredLimitOf(name), call);
+    const most = limitOf(name);
+    const small = fits(content, most, unit)
+      ? outcome
+      : limitContent(outcome, { limit: most, unit, keep: keepOf(name), marker }, mediaLimitOf(name));
+    if (structured === undefined || call.tool?.outputSchema !== undefined) return small;
+    return isJsonLonger(structured, structuredLimitOf(name))
+      ? withoutStructured(small, structuredLimitOf(name))
+      : small;
   }
+}
+
+function isSize(least: number): OptionCheck {
+  return (value) =>
+    value === Number.POSITIVE_INFINITY ||
+    isCount(least)(value) === true ||
+    `a whole number of at least ${least}, or Infinity`;
 }
 
 /** The usual answer, told apart without counting bytes: no character has more than three of them. */
@@ -92,46 +115,86 @@ function fits(content: Content, limit: number, unit: SizeUnit): boolean {
 }
 
 function limitContent(outcome: ToolOutcome, cut: CutOptions, mediaLimit: number): ToolOutcome {
-  const { content } = outcome;
-  if (typeof content !== 'string') return limitParts(outcome, content, cut, mediaLimit);
-  const size = sizeOf(content, cut.unit);
-  if (size <= cut.limit && content.isWellFormed()) return outcome;
-  if (size <= cut.limit) return { ...outcome, content: content.toWellFormed() };
-  const value = jsonOf(content);
-  const text = value === undefined ? cutTexts([content], cut).join('') : shrinkJson(value, cut.limit, cut.unit);
-  return withNote({ ...outcome, content: text }, truncated(size, cut, value !== undefined));
+  const { content, error } = outcome;
+  const given = typeof content === 'string' ? [{ type: 'text', text: content } as const] : content;
+  const whole = withoutLarge(given, cut, mediaLimit);
+  const { texts, notes } = limitTexts(whole.map(textOf), cut);
+  const parts = whole.flatMap((part, index) => withText(part, texts[index] as string));
+  const replaced = whole.filter((part, index) => part !== given[index]).length;
+  if (parts.length === given.length && parts.every((part, index) => part === given[index])) return outcome;
+  return {
+    ...outcome,
+    content: typeof content === 'string' ? (texts[0] as string) : parts,
+    notes: [...outcome.notes, ...notes, ...(replaced === 0 ? [] : [note(`Parts left out whole: ${replaced}.`)])],
+    ...(error && { error: limitError(error, cut) }),
+  };
 }
 
-function limitParts(
-  outcome: ToolOutcome,
-  parts: readonly ContentPart[],
-  cut: CutOptions,
-  mediaLimit: number,
-): ToolOutcome {
-  const whole = parts.map((part) => (bytesOf(part) > mediaLimit ? descriptorOf(part) : part));
-  const texts = whole.map((part) => (part.type === 'text' ? part.text : ''));
-  const kept = cutTexts(texts, cut);
-  const content = whole.flatMap((part, index) => {
-    if (part.type !== 'text' || kept[index] === part.text) return [part];
-    return kept[index] === '' ? [] : [{ ...part, text: kept[index] as string }];
+/** The parts, with a few words in the place of each there is no room for. */
+function withoutLarge(parts: readonly ContentPart[], cut: CutOptions, mediaLimit: number): readonly ContentPart[] {
+  let mediaRoom = mediaLimit;
+  let linkRoom = cut.limit;
+  return parts.map((part) => {
+    if (part.type === 'text') return part;
+    if (part.type === 'resource_link') {
+      const size = sizeOf([part.uri, part.name, part.description].join(' '), cut.unit);
+      if (size > linkRoom) return descriptorOf(part, `${size} ${cut.unit}`);
+      linkRoom -= size;
+    } else {
+      const bytes = bytesOf(part);
+      if (bytes > mediaRoom) return descriptorOf(part, `${bytes} bytes`);
+      mediaRoom -= bytes;
+    }
+    return part;
   });
-  if (content.length === parts.length && content.every((part, index) => part === parts[index])) return outcome;
+}
+
+function bytesOf({ data, url = '' }: MediaPart): number {
+  if (data === undefined) return url.length;
+  return typeof data === 'string' ? Buffer.byteLength(data, 'base64') : data.byteLength;
+}
+
+function descriptorOf({ type, mimeType }: MediaPart | ResourceLinkPart, size: string): ContentPart {
+  const kind = mimeType === undefined ? '' : ` (${printable(String(mimeType))})`;
+  return { type: 'text', text: `[${type} of ${size}${kind} left out: too large. Ask for a smaller one.]` };
+}
+
+function textOf(part: ContentPart): string {
+  return part.type === 'text' ? part.text.toWellFormed() : '';
+}
+
+/** The part with its text; nothing, where nothing of its text is left. */
+function withText(part: ContentPart, text: string): readonly ContentPart[] {
+  if (part.type !== 'text' || part.text === text) return [part];
+  return text === '' ? [] : [{ ...part, text }];
+}
+
+interface LimitedTexts {
+  readonly texts: readonly string[];
+  readonly notes: readonly DispatchNote[];
+}
+
+/** Cuts texts to one limit. One that is JSON is shrunk to the size the cut leaves it, and stays JSON. */
+function limitTexts(texts: readonly string[], cut: CutOptions): LimitedTexts {
+  const kept = cutTexts(texts, cut);
+  if (kept === texts) return { texts, notes: [] };
+  const small = kept.map((text, index) =>
+    text === '' || text === texts[index] ? text : shrunk(texts[index] as string, text, cut),
+  );
   const size = texts.reduce((sum, text) => sum + sizeOf(text, cut.unit), 0);
-  return withNote({ ...outcome, content }, truncated(size, cut, false));
+  if (small.every((text, index) => text === kept[index]))
+    return { texts: small, notes: [note(`The answer had ${size} ${cut.unit}; the limit is ${cut.limit}.`)] };
+  // JSON has no place for the marker.
+  const message = `This is a shortened view of an answer of ${size} ${cut.unit}. To see more, ${REMEDY}`;
+  return { texts: small, notes: [{ ...note(message), forModel: true }] };
 }
 
-function limitStructured(outcome: ToolOutcome, limit: number, call: ToolCall): ToolOutcome {
-  const { structured, ...rest } = outcome;
-  if (call.tool?.outputSchema !== undefined || !isJsonLonger(structured as JsonValue, limit)) return outcome;
-  const message = `The structured answer was left out: it is longer than ${limit} characters of JSON.`;
-  return withNote(rest, { type: 'truncated', by: 'outputLimit', message });
-}
-
-function truncated(size: number, cut: CutOptions, shrunk: boolean) {
-  const message = shrunk
-    ? `This is a shortened view of ${size} ${cut.unit} of JSON. To see more, ask for less at a time: narrower arguments, a page, a range.`
-    : `The answer had ${size} ${cut.unit}; the limit is ${cut.limit}.`;
-  return { type: 'truncated', by: 'outputLimit', message, forModel: shrunk };
+function shrunk(text: string, kept: string, cut: CutOptions): string {
+  const value = jsonOf(text);
+  if (value === undefined) return kept;
+  const size = sizeOf(kept, cut.unit);
+  const json = shrinkJson(value, size, cut.unit);
+  return sizeOf(json, cut.unit) <= size ? json : kept;
 }
 
 /** The value of JSON text of an object or array. */
@@ -144,15 +207,19 @@ function jsonOf(text: string): JsonValue | undefined {
   }
 }
 
-function bytesOf(part: ContentPart): number {
-  if (part.type === 'text' || part.type === 'resource_link' || part.data === undefined) return 0;
-  return typeof part.data === 'string' ? Math.floor((part.data.length * 3) / 4) : part.data.byteLength;
+function limitError(error: ToolError, cut: CutOptions): ToolError {
+  const { message } = error;
+  if (sizeOf(message, cut.unit) <= cut.limit) return error;
+  const small = { ...error, message: cutTexts([message.toWellFormed()], cut).join('') };
+  // It is not enumerable, so that serialising an error never shows it.
+  return 'cause' in error ? Object.defineProperty(small, 'cause', { value: error.cause }) : small;
 }
 
-function descriptorOf(part: ContentPart): ContentPart {
-  const { type, mimeType = 'unknown type' } = part as { readonly type: string; readonly mimeType?: string };
-  return {
-    type: 'text',
-    text: `[${type} of ${bytesOf(part)} bytes (${mimeType}) left out: too large. Ask for a smaller one.]`,
-  };
+function withoutStructured(outcome: ToolOutcome, limit: number): ToolOutcome {
+  const { structured: _, ...rest } = outcome;
+  return withNote(rest, note(`The structured answer was left out: it is longer than ${limit} characters of JSON.`));
+}
+
+function note(message: string): DispatchNote {
+  return { type: 'truncated', by: 'outputLimit', message };
 }

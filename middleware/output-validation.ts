@@ -1,10 +1,12 @@
 import {
   checkOptions,
   copyJson,
-  failure,
+  fail,
   isCount,
   isOneOf,
   isPromise,
+  isStandardSchema,
+  type JsonValue,
   type MaybePromise,
   type Middleware,
   named,
@@ -12,10 +14,9 @@ import {
   type Tool,
   type ToolCall,
   type ToolOutcome,
-  toolError,
   withNote,
 } from '../src/index.ts';
-import { compileSchema, Faults, type SchemaCheck } from './schema-check.ts';
+import { compileSchema, Faults, type SchemaCheck, ToolChecks, Unusable } from './schema-check.ts';
 
 /** Options of `outputValidation`. */
 export interface OutputValidationOptions {
@@ -25,57 +26,64 @@ export interface OutputValidationOptions {
   readonly maxFaults?: number;
 }
 
+/** Characters of one fault. */
+const MAX_FAULT_CHARACTERS = 300;
+
 /**
  * Checks `structured` against the output schema of a tool that declares one. Errors are never checked, and the answer is never
- * changed. An output schema that cannot be used counts as not matching.
+ * changed. A tool whose output schema cannot be used does not run, as nothing it answered could be right; under `note` it does.
  *
  * Right outside `timeout`, so that the answer is checked as the tool gave it, before anything is cut or hidden.
  *
  * @throws TypeError naming the option and what is allowed.
+ * @example outputValidation({ onInvalid: 'note' })
  */
 export function outputValidation(options: OutputValidationOptions = {}): Middleware {
   checkOptions('outputValidation', options, { onInvalid: isOneOf('fail', 'note'), maxFaults: isCount(1) });
   const { onInvalid = 'fail', maxFaults = 5 } = options;
-  const checks = new WeakMap<Tool, SchemaCheck>();
+  const checks = new ToolChecks(outputCheck);
 
   return named('outputValidation', function outputValidation(call, next) {
+    const { tool } = call;
+    if (tool?.outputSchema === undefined) return next(call);
+    const made = checks.of(tool);
+    if (made instanceof Unusable && onInvalid === 'fail') return unusable(call, made);
     const outcome = next(call);
-    if (call.tool?.outputSchema === undefined) return outcome;
     return isPromise(outcome) ? outcome.then((settled) => check(call, settled)) : check(call, outcome);
   });
 
   function check(call: ToolCall, outcome: ToolOutcome): MaybePromise<ToolOutcome> {
     if (outcome.isError || outcome.control !== undefined) return outcome;
     if (outcome.structured === undefined) return mismatch(call, outcome, '- it has no structured part');
-    const found = checkOf(call.tool as Tool)(copyJson(outcome.structured));
+    const found = checks.run(call.tool as Tool, outcome.structured);
     return isPromise(found) ? found.then((settled) => judge(call, outcome, settled)) : judge(call, outcome, found);
   }
 
   function judge(call: ToolCall, outcome: ToolOutcome, found: unknown): ToolOutcome {
-    return found instanceof Faults ? mismatch(call, outcome, found.describe(maxFaults, 300)) : outcome;
+    if (found instanceof Faults) return mismatch(call, outcome, found.describe(maxFaults, MAX_FAULT_CHARACTERS));
+    return found instanceof Unusable ? mismatch(call, outcome, '- it could not be checked', found) : outcome;
   }
 
-  function mismatch(call: ToolCall, outcome: ToolOutcome, faults: string): ToolOutcome {
-    const name = printable(call.tool?.name ?? call.name);
-    const message = `Tool "${name}" ran, but its answer does not match what it declares:\n${faults}`;
+  function mismatch(call: ToolCall, outcome: ToolOutcome, faults: string, unusable?: Unusable): ToolOutcome {
+    const message = `${subjectOf(call)} ran, but its answer does not match the output schema it declares:\n${faults}`;
     if (onInvalid === 'note') return withNote(outcome, { type: 'output_invalid', by: 'outputValidation', message });
-    return failure(call, toolError('output_invalid', `${message}\nDo not rely on it.`, { executed: 'yes' }));
-  }
-
-  function checkOf(tool: Tool): SchemaCheck {
-    const known = checks.get(tool);
-    if (known !== undefined) return known;
-    const made = compiled(tool);
-    checks.set(tool, made);
-    return made;
+    const remedy = 'The answer is withheld. What the tool did is done: do not repeat the call for its effect.';
+    const failed = fail(call, 'output_invalid', `${message}\n${remedy}`, { executed: 'yes', ...unusable });
+    return { ...failed, notes: outcome.notes };
   }
 }
 
-function compiled(tool: Tool): SchemaCheck {
-  try {
-    return compileSchema(tool.outputSchema ?? {});
-  } catch (thrown) {
-    const message = `its output schema cannot be used: ${(thrown as Error).message.slice(0, 200)}`;
-    return () => new Faults([{ path: '', message }]);
-  }
+/** An ajv check without defaults leaves the value alone; another library's gets a copy. */
+function outputCheck({ outputSchema = {} }: Tool): SchemaCheck {
+  const check = compileSchema(outputSchema, { defaults: false });
+  return isStandardSchema(outputSchema) ? (structured: JsonValue) => check(copyJson(structured)) : check;
+}
+
+function unusable(call: ToolCall, { cause }: Unusable): ToolOutcome {
+  const message = `${subjectOf(call)} did not run: its output schema cannot be used, which is no fault of the call. Use another tool.`;
+  return fail(call, 'internal', message, { cause });
+}
+
+function subjectOf(call: ToolCall): string {
+  return `Tool "${printable(call.tool?.name ?? call.name)}"`;
 }

@@ -1,14 +1,22 @@
 import {
   checkOptions,
+  copyJson,
   isOneOf,
   isPlainObject,
+  isPromise,
   type JsonObject,
+  kindOf,
+  type MaybePromise,
   type OptionCheck,
   PermissionCheck,
   printable,
   type Tool,
   type ToolCall,
+  type ToolError,
 } from '../src/index.ts';
+
+/** Decides about one call, once it is validated, for the tool that will run. */
+export type PermissionRule = (call: ToolCall) => MaybePromise<PermissionCheck>;
 
 /** Lets nothing run. */
 export function denyAll(): PermissionCheck {
@@ -22,15 +30,19 @@ export function allowAll(): PermissionCheck {
 
 /** Lets tools run that say they are read-only, and asks about all others. */
 export function readOnlyAllowed(call: ToolCall): PermissionCheck {
-  if (call.tool?.readOnly === true) return PermissionCheck.allow();
-  return question(call);
+  return call.tool?.readOnly === true ? PermissionCheck.allow() : question(call);
 }
 
-/** A rule for some tools: `*` in the name stands for any characters; `when` looks at the validated arguments. */
+/** A rule for some tools. */
 export interface ToolRule {
+  /** Name of the tool that will run; `*` stands for any characters. */
   readonly tool: string;
-  readonly when?: (input: JsonObject, call: ToolCall) => boolean;
-  /** Told to the model, or asked of the approver. */
+  /**
+   * Whether the rule speaks of these arguments: validated, with the schema's defaults and transforms, as the tool will receive
+   * them. Anything but true or false denies the call. Default: any arguments.
+   */
+  when?(input: Readonly<Record<string, unknown>>, call: ToolCall): boolean;
+  /** Told to the model with a denial, or asked of the approver. */
   readonly reason?: string;
 }
 
@@ -47,60 +59,71 @@ export interface RuleSet {
  * Rules on tools' names and arguments: deny beats ask beats allow, in whatever order and however particular they are. A `when`
  * that throws denies. Texts such as shell commands are no place for patterns; see docs/middleware/permission.md.
  *
- * @throws TypeError naming the rule and what is allowed.
+ * @throws TypeError naming the option and what is allowed.
+ * @example rules({ allow: ['read_*'], ask: [{ tool: 'write_file', when: ({ path }) => isInProject(path) }] })
  */
 export function rules(set: RuleSet): (call: ToolCall) => PermissionCheck {
   const isList: OptionCheck = (value) =>
-    (Array.isArray(value) && value.every(isRule)) || 'an array of names or { tool, when, reason }';
+    (Array.isArray(value) && value.every(isToolRule)) || 'an array of names or { tool, when, reason }';
   checkOptions('rules', set, {
     deny: isList,
     ask: isList,
     allow: isList,
     otherwise: isOneOf('deny', 'ask', 'allow'),
   });
-  const matchers = { deny: matchersOf(set.deny), ask: matchersOf(set.ask), allow: matchersOf(set.allow) };
-  const otherwise = OTHERWISE[set.otherwise ?? 'deny'];
-  const byTool = new WeakMap<Tool, (call: ToolCall) => PermissionCheck>();
+  // The strictest come first, so the first that matches decides.
+  const all = [
+    ...matchersOf(set.deny, ({ reason = 'a rule forbids it' }) => PermissionCheck.deny(reason)),
+    ...matchersOf(set.ask, ({ reason }, call) => (reason === undefined ? question(call) : PermissionCheck.ask(reason))),
+    ...matchersOf(set.allow, allowAll),
+  ];
+  const otherwise = { deny: denyAll, ask: question, allow: allowAll }[set.otherwise ?? 'deny'];
+  const byTool = new WeakMap<Tool, readonly Matcher[]>();
+
+  function matchersFor(tool: Tool): readonly Matcher[] {
+    const known = byTool.get(tool);
+    if (known !== undefined) return known;
+    const found = all.filter(({ pattern }) => pattern.test(tool.name));
+    byTool.set(tool, found);
+    return found;
+  }
+
   return (call) => {
-    const tool = call.tool as Tool;
-    let decide = byTool.get(tool);
-    if (decide === undefined) {
-      decide = decider(tool, matchers, otherwise);
-      byTool.set(tool, decide);
-    }
-    return decide(call);
+    for (const matcher of matchersFor(call.tool as Tool))
+      if (matches(matcher, call)) return matcher.check(matcher, call);
+    return otherwise(call);
   };
 }
 
-const OTHERWISE: Readonly<Record<'deny' | 'ask' | 'allow', (call: ToolCall) => PermissionCheck>> = {
-  deny: () => PermissionCheck.deny('no rule allows it'),
-  ask: question,
-  allow: allowAll,
-};
+type CheckOf = (rule: Omit<ToolRule, 'tool'>, call: ToolCall) => PermissionCheck;
 
-/** The rules that speak of one tool, its name matched once and for all. */
-function decider(
-  tool: Tool,
-  matchers: Readonly<Record<'deny' | 'ask' | 'allow', readonly Matcher[]>>,
-  otherwise: (call: ToolCall) => PermissionCheck,
-): (call: ToolCall) => PermissionCheck {
-  const applying = (list: readonly Matcher[]) => list.filter(({ pattern }) => pattern.test(tool.name));
-  const [deny, ask, allow] = [applying(matchers.deny), applying(matchers.ask), applying(matchers.allow)];
-  return (call) => {
-    const denying = first(deny, call);
-    if (denying !== undefined) return PermissionCheck.deny(denying.reason ?? 'a rule forbids it');
-    const asking = first(ask, call);
-    if (asking !== undefined) return asking.reason === undefined ? question(call) : PermissionCheck.ask(asking.reason);
-    return first(allow, call) === undefined ? otherwise(call) : PermissionCheck.allow();
-  };
+interface Matcher extends Omit<ToolRule, 'tool'> {
+  readonly pattern: RegExp;
+  readonly check: CheckOf;
 }
 
-function first(rules: readonly Matcher[], call: ToolCall): Matcher | undefined {
-  for (const rule of rules) if (rule.when === undefined || rule.when(call.input as JsonObject, call)) return rule;
-  return undefined;
+function matchersOf(list: readonly (string | ToolRule)[] = [], check: CheckOf): readonly Matcher[] {
+  return list.map((rule) => {
+    const { tool, ...rest } = typeof rule === 'string' ? { tool: rule } : rule;
+    const escaped = tool.split('*').map((text) => text.replace(/[\\^$.|?+()[\]{}]/g, '\\$&'));
+    return { ...rest, pattern: new RegExp(`^${escaped.join('.*')}$`, 's'), check };
+  });
 }
 
-function isRule(value: unknown): boolean {
+function matches({ when }: Matcher, call: ToolCall): boolean {
+  if (when === undefined) return true;
+  const answer: unknown = when(call.parsed as Readonly<Record<string, unknown>>, call);
+  if (typeof answer === 'boolean') return answer;
+  // A promise is truthy whatever it holds, and must not be left to reject unheard.
+  if (isPromise(answer)) Promise.resolve(answer).catch(() => {});
+  throw new TypeError(`A "when" must answer true or false, at once; one answered ${kindOf(answer)}.`);
+}
+
+function question(call: ToolCall): PermissionCheck {
+  return PermissionCheck.ask(`Run "${printable(call.tool?.name ?? call.name)}"?`);
+}
+
+function isToolRule(value: unknown): boolean {
   if (typeof value === 'string') return value !== '';
   if (!isPlainObject(value)) return false;
   const { tool, when, reason, ...others } = value;
@@ -108,18 +131,82 @@ function isRule(value: unknown): boolean {
   return (when === undefined || typeof when === 'function') && (reason === undefined || typeof reason === 'string');
 }
 
-interface Matcher extends Omit<ToolRule, 'tool'> {
-  readonly pattern: RegExp;
+/** A check as the gate goes by it. */
+export type Verdict = Exclude<PermissionCheck, { readonly type: 'deny' }> | Denial;
+
+export interface Denial {
+  readonly type: 'deny';
+  readonly reason?: string;
+  /** What was at fault, for the log. */
+  readonly cause?: unknown;
+  /** The whole error, where it is another than `denied`. */
+  readonly error?: ToolError;
 }
 
-function matchersOf(list: readonly (string | ToolRule)[] = []): readonly Matcher[] {
-  return list.map((rule) => {
-    const { tool, ...rest } = typeof rule === 'string' ? { tool: rule } : rule;
-    const escaped = tool.split('*').map((text) => text.replace(/[\\^$.|?+()[\]{}]/g, '\\$&'));
-    return { ...rest, pattern: new RegExp(`^${escaped.join('.*')}$`, 's') };
-  });
+/** A denial nobody decided. */
+export function fault(reason: string, cause?: unknown): Denial {
+  return { type: 'deny', reason, cause };
 }
 
-function question(call: ToolCall): PermissionCheck {
-  return PermissionCheck.ask(`Run "${printable(call.tool?.name ?? call.name)}"?`);
+/** Rules as one that always answers: the strictest check counts, and whatever is at fault denies. */
+export function strictest(list: readonly PermissionRule[]): (call: ToolCall) => MaybePromise<Verdict> {
+  return list.map(soundly).reduce(both);
+}
+
+type Judge = (call: ToolCall) => MaybePromise<Verdict>;
+
+function soundly(rule: PermissionRule): Judge {
+  return (call) => {
+    try {
+      const answer: unknown = rule(call);
+      return isPromise(answer) ? verdictLater(answer, call) : verdictIn(answer, call);
+    } catch (thrown) {
+      return failed(thrown);
+    }
+  };
+}
+
+async function verdictLater(answer: Promise<unknown>, call: ToolCall): Promise<Verdict> {
+  try {
+    return verdictIn(await answer, call);
+  } catch (thrown) {
+    return failed(thrown);
+  }
+}
+
+function verdictIn(answer: unknown, call: ToolCall): Verdict {
+  return checkIn(answer, call) ?? fault('its permission check gave no valid answer', answer);
+}
+
+function failed(thrown: unknown): Denial {
+  return fault('its permission check failed', thrown);
+}
+
+/** Neither judge throws nor rejects, so no answer is left unheard. */
+function both(one: Judge, other: Judge): Judge {
+  return (call) => {
+    const first = one(call);
+    const second = other(call);
+    if (!isPromise(first) && !isPromise(second)) return stricter(first, second);
+    return Promise.all([first, second]).then(([a, b]) => stricter(a, b));
+  };
+}
+
+/** An edit goes before a question, as the rules judge it again: people are asked about what will run. */
+const STRICTNESS = { allow: 0, ask: 1, modify: 2, deny: 3 };
+
+function stricter(a: Verdict, b: Verdict): Verdict {
+  return STRICTNESS[b.type] > STRICTNESS[a.type] ? b : a;
+}
+
+/** The check in an answer, if there is one: a copy, read once. An edit that changes nothing allows. */
+export function checkIn(answer: unknown, call: ToolCall): PermissionCheck | undefined {
+  const { type, reason, prompt, input } = (answer ?? {}) as Readonly<Record<string, unknown>>;
+  if (type === 'allow') return PermissionCheck.allow();
+  if (type === 'deny' && (reason === undefined || typeof reason === 'string')) return PermissionCheck.deny(reason);
+  if (type === 'ask' && typeof prompt === 'string') return PermissionCheck.ask(prompt);
+  if (type !== 'modify' || !isPlainObject(input)) return undefined;
+  const copy = copyJson(input) as JsonObject;
+  const isSame = JSON.stringify(copy) === JSON.stringify(call.input);
+  return isSame ? PermissionCheck.allow() : PermissionCheck.modify(copy);
 }

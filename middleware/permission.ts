@@ -1,13 +1,12 @@
 import pTimeout from 'p-timeout';
 import {
-  after,
+  AbortReason,
   checkOptions,
   copyJson,
+  type DispatchNote,
   deepFreeze,
-  fail,
   failure,
   isFunction,
-  isPlainObject,
   isPromise,
   type JsonObject,
   type JsonValue,
@@ -23,23 +22,24 @@ import {
   type Tool,
   type ToolCall,
   type ToolContext,
+  type ToolError,
   type ToolOutcome,
+  toolError,
   unrunnable,
-  type Validation,
   withNote,
 } from '../src/index.ts';
+import { checkIn, type Denial, fault, type PermissionRule, strictest, type Verdict } from './permission-rules.ts';
 
-/** Decides about one call, once it is validated, for the tool that will run. Ready-made ones: see permission-rules.ts. */
-export type PermissionRule = (call: ToolCall) => MaybePromise<PermissionCheck>;
-
-/** What an approver is shown: a frozen copy of exactly what will run. */
+/** What an approver is shown. */
 export interface ApprovalRequest {
   readonly toolCallId: string;
+  /** The tool that will run. */
   readonly tool: Tool;
+  /** A frozen copy of the arguments of the call that will run. */
   readonly input: JsonValue;
   readonly prompt: string;
   readonly context: ToolContext;
-  /** Aborts when the answer is no longer waited for. */
+  /** Aborts when the answer is no longer waited for: the call was aborted, or the time is up. */
   readonly signal: AbortSignal;
 }
 
@@ -48,11 +48,11 @@ export type Approver = (request: ApprovalRequest) => MaybePromise<boolean | Perm
 
 /** Options of `permission`. */
 export interface PermissionOptions {
-  /** One rule, or several: the strictest answer counts – deny, then ask, then modify, then allow. Default: deny everything. */
+  /** One rule, or several: deny beats ask beats modify beats allow. Default: deny everything. */
   readonly check?: PermissionRule | readonly PermissionRule[];
   /** Who is asked. Default: nobody, so a call that has to be asked about is denied. */
   readonly approver?: Approver;
-  /** Milliseconds a rule may take before the call is denied. Default: 30,000. */
+  /** Milliseconds the rules may take before the call is denied; Infinity waits. Default: 30,000. */
   readonly checkLimitMs?: number;
   /** Milliseconds the approver may take before the call fails with `approval_expired`; Infinity waits. Default: 300,000. */
   readonly approvalLimitMs?: number;
@@ -67,8 +67,8 @@ const isRules: OptionCheck = (value) =>
   (Array.isArray(value) && value.length > 0 && value.every((rule) => typeof rule === 'function')) ||
   'a function or an array of functions, such as allowAll or rules({ allow: ["read_*"] })';
 
-/** Rounds of editing and judging anew before a call is denied. */
-const MAX_EDITS = 3;
+/** Times a call may be edited before it is denied. */
+const MAX_EDITS = 8;
 
 /**
  * Lets a call run only if it may. Closed by default: a rule that throws, hangs or answers rubbish denies, and so does having
@@ -86,181 +86,129 @@ export function permission(options: PermissionOptions = {}): Middleware {
     checkLimitMs: isLimit,
     approvalLimitMs: isLimit,
   });
-  const { check = deny, approver, checkLimitMs = 30_000, approvalLimitMs = 300_000 } = options;
-  const judge = typeof check === 'function' ? check : strictest(check);
+  const { check = denyByDefault, approver, checkLimitMs = 30_000, approvalLimitMs = 300_000 } = options;
+  const judge = strictest([check].flat());
 
   return named('permission', function permission(call, next) {
     const refusal = unrunnable(call);
     if (refusal !== undefined) return refusal;
     if (call.aborted) return stopped(call);
-    let verdict: MaybePromise<PermissionCheck>;
-    try {
-      verdict = judge(call);
-    } catch (thrown) {
-      return closed(call, 'its permission check failed', thrown);
-    }
-    if (!isPromise(verdict) && verdict?.type === 'allow') return next(call);
-    return gate(call, next, verdict);
+    const verdict = judge(call);
+    return !isPromise(verdict) && verdict.type === 'allow' ? next(call) : gate(call, next, verdict);
   });
 
-  async function gate(original: ToolCall, next: Next, first: MaybePromise<PermissionCheck>): Promise<ToolOutcome> {
-    let call = original;
-    let verdict: MaybePromise<PermissionCheck> | undefined = first;
-    let asked = false;
-    for (let edits = 0; edits <= MAX_EDITS; ) {
-      let check: unknown;
-      try {
-        check = await within(verdict ?? judge(call), checkLimitMs, call);
-      } catch (thrown) {
-        return call.aborted ? stopped(call) : closed(call, 'its permission check failed', thrown);
-      }
-      if (check === EXPIRED) return closed(call, `its permission check took longer than ${checkLimitMs} ms`);
-      if (isCheck(check) && check.type === 'ask') {
-        if (asked) return run(original, call, next);
-        const answer = await ask(call, check.prompt);
-        if ('resolvedToolName' in answer) return answer;
-        asked = true;
-        check = answer;
-      }
-      if (!isCheck(check)) return closed(call, 'its permission check gave no valid answer', check);
-      if (check.type === 'allow') return run(original, call, next);
-      if (check.type === 'deny') return denied(call, check.reason);
-      const edited = await edit(call, check.type === 'modify' ? check.input : {});
-      if ('resolvedToolName' in edited) return edited;
-      call = edited.call;
-      verdict = undefined;
-      edits++;
-    }
-    return closed(call, 'its arguments were edited again and again');
+  /** Where a verdict becomes an outcome. */
+  async function gate(original: ToolCall, next: Next, judged: MaybePromise<Verdict>): Promise<ToolOutcome> {
+    const { call, verdict } = await decide(original, judged);
+    if (call.aborted) return stopped(call);
+    const outcome = verdict.type === 'allow' ? await next(call) : failure(call, errorOf(call, verdict));
+    return call === original ? outcome : withNote(outcome, editNote(call));
   }
 
-  async function ask(call: ToolCall, prompt: string): Promise<PermissionCheck | ToolOutcome> {
-    if (call.context.isNonInteractive)
-      return denied(call, `nobody can be asked, as the session is non-interactive: ${prompt}`);
-    if (approver === undefined) return denied(call, `nobody is there to be asked: ${prompt}`);
+  /** Edits are made and judged before anybody is asked, so that people see what will run; their own need no second yes. */
+  async function decide(call: ToolCall, judged: MaybePromise<Verdict>, approved = false, edits = 0): Promise<Decision> {
+    const found = await within(judged, checkLimitMs, call, 'its permission check');
+    const asking = found.type === 'ask' && !approved;
+    const verdict = asking ? await ask(call, found.prompt) : found;
+    if (verdict.type === 'ask') return { call, verdict: ALLOW };
+    if (verdict.type !== 'modify') return { call, verdict };
+    if (edits === MAX_EDITS) return { call, verdict: fault('its arguments were edited again and again') };
+    const edited = await within(edit(call, verdict.input), checkLimitMs, call, 'the check of its edited arguments');
+    if (edited.type === 'deny') return { call, verdict: edited };
+    return decide(edited.call, judge(edited.call), asking, edits + 1);
+  }
+
+  async function ask(call: ToolCall, prompt: string): Promise<Answer> {
+    if (call.aborted) return fault('it was aborted');
+    const { id: toolCallId, context, tool } = call;
+    if (context.isNonInteractive) return fault(`nobody can be asked, as the session is non-interactive: ${prompt}`);
+    if (approver === undefined) return fault(`nobody is there to be asked: ${prompt}`);
+    const scope = call.abortScope();
+    const { signal } = scope.call;
     const input = deepFreeze(copyJson(call.input));
-    const request = {
-      toolCallId: call.id,
-      tool: call.tool as Tool,
-      input,
-      prompt,
-      context: call.context,
-      signal: call.signal,
+    const request = Object.freeze({ toolCallId, tool: tool as Tool, input, prompt, context, signal });
+    const answer = (async () => answerIn(await approver(request), call))();
+    const expire = () => {
+      const message = `Nobody approved the call of tool "${nameOf(call)}" within ${approvalLimitMs} ms, so it did not run.`;
+      const error = toolError('approval_expired', message);
+      scope.abort(new AbortReason(error));
+      return { type: 'deny', error } as const;
     };
-    let answer: unknown;
-    try {
-      answer = await within(approver(Object.freeze(request)), approvalLimitMs, call);
-    } catch (thrown) {
-      return call.aborted ? stopped(call) : closed(call, 'its approver failed', thrown);
-    }
-    if (call.aborted) return stopped(call);
-    if (answer === EXPIRED) return expired(call, approvalLimitMs);
-    if (answer === true) return PermissionCheck.allow();
-    if (answer === false) return PermissionCheck.deny();
-    return isCheck(answer) && answer.type !== 'ask'
-      ? answer
-      : closed(call, 'its approver gave no valid answer', answer);
+    return within(answer, approvalLimitMs, call, 'its approver', expire).finally(() => scope.end());
   }
 }
 
-function deny(): PermissionCheck {
+/** The call as it stands in the end, and whether it may run. */
+interface Decision {
+  readonly call: ToolCall;
+  readonly verdict: Exclude<Answer, { readonly type: 'modify' }>;
+}
+
+/** What can come of asking. */
+type Answer = Exclude<Verdict, { readonly type: 'ask' }>;
+
+const ALLOW = Object.freeze({ type: 'allow' });
+
+function denyByDefault(): PermissionCheck {
   return PermissionCheck.deny('no permission rules are set up');
 }
 
-async function edit(call: ToolCall, input: JsonObject): Promise<{ readonly call: ToolCall } | ToolOutcome> {
-  let validation: Validation;
+/** Waits no longer than the limit, and no longer than the call lives. What fails, or takes longer, denies. */
+async function within<Value>(
+  work: MaybePromise<Value>,
+  limitMs: number,
+  call: ToolCall,
+  who: string,
+  onLimit: () => Denial = () => fault(`${who} took longer than ${limitMs} ms`),
+): Promise<Value | Denial> {
+  if (!isPromise(work)) return work;
+  const { clock, signal } = call;
+  const customTimers = {
+    setTimeout: (callback: () => void, delayMs: number) => clock.setTimeout(callback, delayMs),
+    clearTimeout: (timer: unknown) => clock.clearTimeout(timer),
+  } as unknown as { setTimeout: typeof setTimeout; clearTimeout: typeof clearTimeout };
   try {
-    validation = await call.validate(copyJson(input));
+    return await pTimeout(work, { milliseconds: limitMs, fallback: onLimit, customTimers, signal });
   } catch (thrown) {
-    return closed(call, 'its edited arguments could not be checked', thrown);
+    return fault(`${who} failed`, thrown);
   }
-  if (validation.valid) return { call: call.with({ input: validation.input, parsed: validation.parsed }) };
+}
+
+function answerIn(answer: unknown, call: ToolCall): Answer {
+  if (answer === true) return ALLOW;
+  const check = answer === false ? PermissionCheck.deny() : checkIn(answer, call);
+  if (check === undefined || check.type === 'ask') return fault('its approver gave no valid answer', answer);
+  return check.type === 'deny' ? { type: 'deny', error: errorOf(call, check, ' by the user') } : check;
+}
+
+async function edit(
+  call: ToolCall,
+  input: JsonObject,
+): Promise<Denial | { readonly type: 'edited'; readonly call: ToolCall }> {
+  const validation = await call.validate(input);
+  if (validation.valid) {
+    return { type: 'edited', call: call.with({ input: validation.input, parsed: validation.parsed }) };
+  }
   const { error } = validation;
-  return failure(call, {
-    ...error,
-    message: `The arguments were edited by the gate, and are wrong now. ${error.message}`,
-  });
+  const message = `The arguments were edited by the gate, and are wrong now. ${error.message}`;
+  return { type: 'deny', error: { ...error, message } };
 }
 
-function run(original: ToolCall, call: ToolCall, next: Next): MaybePromise<ToolOutcome> {
-  if (call === original) return next(call);
-  const shown = JSON.stringify(call.input);
-  const input = shown.length > 500 ? `${shown.slice(0, 500).toWellFormed()}…` : shown;
-  const message = `The arguments were changed before the tool ran. It ran with ${input}`;
-  return after(next(call), (outcome) =>
-    withNote(outcome, { type: 'edited', by: 'permission', message, forModel: true }),
-  );
+function errorOf(call: ToolCall, { error, reason, cause }: Denial, by = ''): ToolError {
+  if (error !== undefined) return error;
+  const why = `${by}${reason ? `: ${reason}` : ''}`;
+  const end = /[.!?]$/.test(why) ? '' : '.';
+  const message = `The call of tool "${nameOf(call)}" was denied${why}${end} Do not make the same call again.`;
+  return toolError('denied', message, cause === undefined ? {} : { cause });
 }
 
-function denied(call: ToolCall, reason: string | undefined): ToolOutcome {
-  const why = reason === undefined ? ' by the user' : `: ${reason}`;
-  return fail(call, 'denied', `The call of tool "${nameOf(call)}" was denied${why}. Do not make the same call again.`);
-}
-
-function closed(call: ToolCall, fault: string, cause?: unknown): ToolOutcome {
-  return fail(
-    call,
-    'denied',
-    `The call of tool "${nameOf(call)}" was denied, as ${fault}. Do not make the same call again.`,
-    { cause },
-  );
-}
-
-function expired(call: ToolCall, limitMs: number): ToolOutcome {
-  const message = `Nobody approved the call of tool "${nameOf(call)}" within ${limitMs} ms, so it did not run.`;
-  return fail(call, 'approval_expired', message);
+function editNote(call: ToolCall): DispatchNote {
+  const text = JSON.stringify(call.input);
+  const input = text.length > 500 ? `${text.slice(0, 500).toWellFormed()}…` : text;
+  const message = `The arguments of this call were edited before it went on. They are now: ${input}`;
+  return { type: 'edited', by: 'permission', message, forModel: true };
 }
 
 function nameOf(call: ToolCall): string {
   return printable(call.tool?.name ?? call.name);
-}
-
-const EXPIRED = Symbol('expired');
-
-/** Waits for an answer no longer than its limit, and no longer than the call lives. */
-function within<Value>(
-  answer: MaybePromise<Value>,
-  limitMs: number,
-  call: ToolCall,
-): MaybePromise<Value | typeof EXPIRED> {
-  if (!isPromise(answer)) return answer;
-  const { clock, signal } = call;
-  const customTimers = {
-    setTimeout: clock.setTimeout as typeof setTimeout,
-    clearTimeout: clock.clearTimeout as typeof clearTimeout,
-  };
-  return pTimeout(answer, { milliseconds: limitMs, fallback: () => EXPIRED, customTimers, signal });
-}
-
-function isCheck(value: unknown): value is PermissionCheck {
-  if (!isPlainObject(value)) return false;
-  const { type, reason, prompt, input } = value;
-  if (type === 'allow') return true;
-  if (type === 'deny') return reason === undefined || typeof reason === 'string';
-  return (type === 'ask' && typeof prompt === 'string') || (type === 'modify' && isPlainObject(input));
-}
-
-const STRICTNESS = ['allow', 'modify', 'ask', 'deny'];
-
-function strictest(rules: readonly PermissionRule[]): PermissionRule {
-  return (call) => {
-    const checks = rules.map((rule) => answerOf(rule, call));
-    return checks.some(isPromise) ? Promise.all(checks).then(pick) : pick(checks as PermissionCheck[]);
-  };
-}
-
-/** A throw becomes a rejection, so that all rules are heard and none is left unhandled. */
-function answerOf(rule: PermissionRule, call: ToolCall): MaybePromise<PermissionCheck> {
-  try {
-    return rule(call);
-  } catch (thrown) {
-    return Promise.reject(thrown);
-  }
-}
-
-/** The strictest answer; one that is no answer is stricter than all. */
-function pick(checks: readonly PermissionCheck[]): PermissionCheck {
-  const invalid = checks.findIndex((check) => !isCheck(check));
-  if (invalid >= 0) return checks[invalid] as PermissionCheck;
-  return checks.reduce((a, b) => (STRICTNESS.indexOf(b.type) > STRICTNESS.indexOf(a.type) ? b : a));
 }

@@ -1,3 +1,4 @@
+import { isIPv4, isIPv6 } from 'node:net';
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import {
@@ -6,9 +7,80 @@ import {
   type JsonSchema,
   type JsonValue,
   kindOf,
+  type StandardIssue,
   type StandardResult,
   type StandardSchema,
+  type Tool,
 } from '../src/index.ts';
+
+/** Checks a value, which it may change in place: the answer is the value after defaults and transforms, or Faults. */
+export type SchemaCheck = (value: JsonValue) => unknown;
+
+/** What `compileSchema` may be told. */
+export interface CompileOptions {
+  /** Whether a JSON Schema's defaults are filled in; without them the value is left alone. Default: true. */
+  readonly defaults?: boolean;
+}
+
+/**
+ * Compiles a schema. A JSON Schema is read by the draft its `$schema` names; one that names none we know by 2020-12, or by
+ * draft-07 where that fails.
+ *
+ * @throws Error where it cannot be compiled.
+ */
+export function compileSchema(schema: JsonSchema | StandardSchema, options: CompileOptions = {}): SchemaCheck {
+  return isStandardSchema(schema) ? standardCheck(schema) : ajvCheck(compileJsonSchema(schema, options));
+}
+
+/** The checks of one schema of each tool: compiled at its first use, kept no longer than the tool. */
+export class ToolChecks {
+  readonly #compile: (tool: Tool) => SchemaCheck;
+  readonly #checks = new WeakMap<Tool, SchemaCheck | Unusable>();
+
+  constructor(compile: (tool: Tool) => SchemaCheck) {
+    this.#compile = compile;
+  }
+
+  /** The answer of the tool's check, or Unusable where it has none or the check itself fails. Never throws nor rejects. */
+  run(tool: Tool, value: JsonValue): unknown {
+    const check = this.of(tool);
+    if (typeof check !== 'function') return check;
+    try {
+      const found = check(value);
+      return isPromise(found) ? found.then(undefined, unusable) : found;
+    } catch (cause) {
+      return unusable(cause);
+    }
+  }
+
+  of(tool: Tool): SchemaCheck | Unusable {
+    return this.#checks.get(tool) ?? this.#make(tool);
+  }
+
+  #make(tool: Tool): SchemaCheck | Unusable {
+    let check: SchemaCheck | Unusable;
+    try {
+      check = this.#compile(tool);
+    } catch (cause) {
+      check = unusable(cause);
+    }
+    this.#checks.set(tool, check);
+    return check;
+  }
+}
+
+/** Stands for a check that cannot be made, and tells why: nothing is known of the value. */
+export class Unusable {
+  readonly cause: unknown;
+
+  constructor(cause: unknown) {
+    this.cause = cause;
+  }
+}
+
+function unusable(cause: unknown): Unusable {
+  return new Unusable(cause);
+}
 
 /** One thing that is wrong with a value. */
 export interface Fault {
@@ -18,79 +90,107 @@ export interface Fault {
   readonly message: string;
 }
 
+/** Faults that are read; a list of a hundred thousand wrong items is as wrong as one of a hundred. */
+const MAX_FAULTS = 100;
+
 /** What is wrong with a value. */
 export class Faults {
+  /** The first ones. */
   readonly list: readonly Fault[];
-  constructor(list: readonly Fault[]) {
+  /** How many there are. */
+  readonly count: number;
+
+  constructor(list: readonly Fault[], count: number) {
     this.list = list;
+    this.count = count;
   }
 
-  /** As a list for the model: so many faults, and no more than so many characters of each. */
+  /** As a list for the model: so many different faults, and no more than so many characters of each. */
   describe(most: number, characters: number): string {
-    const lines = [...new Set(this.list.map(({ path, message }) => `- ${path === '' ? '' : `${path}: `}${message}`))];
-    const listed = lines.slice(0, most).map((line) => clipped(line, characters));
-    return [...listed, ...(lines.length > most ? [`- and ${lines.length - most} more`] : [])].join('\n');
+    const lines = new Set<string>();
+    let told = 0;
+    for (const { path, message } of this.list) {
+      if (lines.size === most) break;
+      lines.add(clipped(`- ${path === '' ? '' : `${path}: `}${message}`, characters));
+      told++;
+    }
+    return [...lines, ...(this.count > told ? [`- and ${this.count - told} more`] : [])].join('\n');
   }
 }
 
-/**
- * Checks a value, which it may change in place: give it a copy. The answer is the value after defaults and transforms, or Faults.
- */
-export type SchemaCheck = (value: JsonValue) => unknown;
-
-/**
- * Compiles a schema. A JSON Schema is read by the draft its `$schema` names; one that names none by 2020-12, or by draft-07 where
- * that fails.
- *
- * @throws Error where it cannot be compiled.
- */
-export function compileSchema(schema: JsonSchema | StandardSchema): SchemaCheck {
-  return isStandardSchema(schema) ? standardCheck(schema) : ajvCheck(compileJsonSchema(schema));
-}
-
-/** ajv as strangers' schemas need it: not strict, silent, keeping nothing, and not fooled by what objects inherit. */
+/** ajv as strangers' schemas need it: not strict, silent, and not fooled by what objects inherit. */
 const AJV_OPTIONS: Options = {
   allErrors: true,
   verbose: true,
   strict: false,
   logger: false,
-  useDefaults: true,
   ownProperties: true,
   addUsedSchema: false,
   validateSchema: false,
+  // Else 19.99 is no multiple of 0.01.
+  multipleOfPrecision: 9,
+  code: { regExp: Object.assign(patternOf, { code: 'new RegExp' }) },
+  formats: {
+    date: isDate,
+    'date-time': (text) =>
+      /^.{10}[Tt ]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?([Zz]|[+-]\d\d:?\d\d)$/.test(text) &&
+      isDate(text.slice(0, 10)),
+    email: /^[^\s@]+@[^\s@]+$/,
+    ipv4: isIPv4,
+    ipv6: isIPv6,
+    uri: (text) => URL.canParse(text),
+    uuid: /^(?:urn:uuid:)?[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i,
+  },
 };
 
-// Made when the first schema is compiled: a program that imports this may never need one.
-let draft7: Ajv | undefined;
-let draft2020: Ajv | undefined;
-
-function compileJsonSchema(schema: JsonSchema): ValidateFunction {
-  const { $schema: dialect, ...rest } = schema;
-  draft7 ??= new Ajv(AJV_OPTIONS);
-  draft2020 ??= new Ajv2020(AJV_OPTIONS);
-  if (dialect !== undefined) return compileWith(/draft-0\d/.test(dialect) ? draft7 : draft2020, rest);
+/** A pattern as it is meant: one with a needless escape is only valid without the `u` flag. */
+function patternOf(pattern: string, flags: string): RegExp {
   try {
-    return compileWith(draft2020, rest);
+    return new RegExp(pattern, flags);
   } catch {
-    return compileWith(draft7, rest);
+    return new RegExp(pattern);
   }
 }
 
-function compileWith(ajv: Ajv, schema: JsonSchema): ValidateFunction {
-  try {
-    return ajv.compile(schema);
-  } finally {
-    // ajv remembers each object it has compiled: for ever, where tools come and go.
-    ajv.removeSchema(schema);
+function isDate(text: string): boolean {
+  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
+  const date = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
+}
+
+/**
+ * Each schema has an engine of its own: one engine would keep all it ever compiled, and confuse schemas that share an `$id`. Two
+ * keywords at the top are kept from it: it refuses a `$schema` it does not know, and `$async` would make it answer with a promise,
+ * which looks like a yes. An `$id` it cannot read, such as `urn:args`, is left out.
+ */
+function compileJsonSchema(schema: JsonSchema, { defaults = true }: CompileOptions): ValidateFunction {
+  const { $schema: dialect = '', $async: _async, ...named } = schema;
+  const { $id, ...nameless } = named;
+  const options = { ...AJV_OPTIONS, useDefaults: defaults };
+  const refusals: unknown[] = [];
+  for (const Draft of draftsOf(dialect)) {
+    for (const body of $id === undefined ? [nameless] : [named, nameless]) {
+      try {
+        return new Draft(options).compile(body);
+      } catch (fault) {
+        refusals.push(fault);
+      }
+    }
   }
+  throw refusals[0];
+}
+
+function draftsOf(dialect: string): readonly (typeof Ajv | typeof Ajv2020)[] {
+  if (/draft-0\d/.test(dialect)) return [Ajv];
+  return /2020-12/.test(dialect) ? [Ajv2020] : [Ajv2020, Ajv];
 }
 
 function ajvCheck(validate: ValidateFunction): SchemaCheck {
   return (value) => {
     if (validate(value)) return value;
-    const faults = new Faults((validate.errors ?? []).map(faultOf));
+    const errors = validate.errors ?? [];
     validate.errors = null;
-    return faults;
+    return new Faults(errors.slice(0, MAX_FAULTS).map(faultOf), errors.length);
   };
 }
 
@@ -102,13 +202,12 @@ function standardCheck(schema: StandardSchema): SchemaCheck {
 }
 
 function standardResult(result: StandardResult<unknown>): unknown {
-  if (result.issues === undefined) return result.value;
-  return new Faults(
-    result.issues.map(({ message, path = [] }) => ({
-      path: pathOf(path.map((step) => String(typeof step === 'object' ? step.key : step))),
-      message,
-    })),
-  );
+  const { issues } = result;
+  return issues === undefined ? result.value : new Faults(issues.slice(0, MAX_FAULTS).map(issueOf), issues.length);
+}
+
+function issueOf({ message, path = [] }: StandardIssue): Fault {
+  return { path: pathOf(path.map((step) => String(typeof step === 'object' ? step.key : step))), message };
 }
 
 function faultOf(error: ErrorObject): Fault {
@@ -120,25 +219,30 @@ function faultOf(error: ErrorObject): Fault {
 }
 
 function pathOf(steps: readonly string[]): string {
-  const path = steps.map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${step}`)).join('');
-  return clipped(path.replace(/^\./, ''), 120);
+  return clipped(steps.map(stepOf).join('').replace(/^\./, ''), 120);
+}
+
+function stepOf(step: string): string {
+  if (/^\d+$/.test(step)) return `[${step}]`;
+  return /^[\p{L}\p{N}_$-]+$/u.test(step) ? `.${step}` : `[${quoted(step)}]`;
 }
 
 function messageOf({ keyword, params, data, parentSchema, message }: ErrorObject): string {
   switch (keyword) {
     case 'required':
-      return `"${params['missingProperty']}" is required, but missing`;
+      return `${quoted(params['missingProperty'])} is required, but missing`;
     case 'additionalProperties':
-    case 'unevaluatedProperties': {
-      const key = String(params['additionalProperty'] ?? params['unevaluatedProperty']);
-      return `unknown key "${clipped(key, 60)}"; known keys: ${listed(Object.keys(parentSchema?.['properties'] ?? {}))}`;
-    }
+      return `unknown key ${quoted(params['additionalProperty'])}; known keys: ${listed(Object.keys(parentSchema?.['properties'] ?? {}))}`;
+    case 'unevaluatedProperties':
+      return `unknown key ${quoted(params['unevaluatedProperty'])}`;
     case 'enum':
       return `expected one of ${listed(params['allowedValues'])}; got ${shown(data)}`;
     case 'const':
-      return `expected ${shown(params['allowedValue'])}; got ${shown(data)}`;
+      return `expected ${quoted(params['allowedValue'])}; got ${shown(data)}`;
     case 'type':
       return `expected ${[params['type']].flat().join(' or ')}; got ${shown(data)}`;
+    case 'false schema':
+      return `nothing is allowed here; got ${shown(data)}`;
     default:
       return `${message ?? 'is wrong'}; got ${shown(data)}`;
   }
@@ -149,15 +253,24 @@ const MAX_LISTED = 20;
 
 function listed(values: readonly unknown[]): string {
   if (values.length === 0) return 'none';
-  const names = values.slice(0, MAX_LISTED).map((value) => clipped(JSON.stringify(value) ?? '', 60));
-  return names.join(', ') + (values.length > MAX_LISTED ? `, and ${values.length - MAX_LISTED} more` : '');
+  const rest = values.length - MAX_LISTED;
+  return values.slice(0, MAX_LISTED).map(quoted).join(', ') + (rest > 0 ? `, and ${rest} more` : '');
 }
 
 function shown(value: unknown): string {
-  if (typeof value === 'string') return `the text ${clipped(JSON.stringify(value.toWellFormed()), 60)}`;
+  if (typeof value === 'string') return `the text ${quoted(value)}`;
   return typeof value === 'number' ? `the number ${value}` : kindOf(value);
 }
 
+/** Characters of one value that are quoted. */
+const MAX_QUOTED = 60;
+
+function quoted(value: unknown): string {
+  // A text is cut first: it may be a file's whole content.
+  if (typeof value === 'string') return JSON.stringify(clipped(value, MAX_QUOTED));
+  return clipped(JSON.stringify(value) ?? '', MAX_QUOTED);
+}
+
 function clipped(text: string, characters: number): string {
-  return text.length <= characters ? text : `${text.slice(0, characters).toWellFormed()}…`;
+  return text.length <= characters ? text : `${text.slice(0, characters)}…`.toWellFormed();
 }

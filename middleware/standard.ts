@@ -31,7 +31,7 @@ const isLayer: OptionCheck = (value) =>
  * @example createDispatcher({ tools, middleware: standard({ permission: { check: readOnlyAllowed, approver } }) })
  */
 export function standard(options: StandardOptions): readonly Middleware[] {
-  checkOptions('standard', options, {
+  checkOptions('standard', options ?? {}, {
     logging: isLayer,
     validation: isLayer,
     permission: isLayer,
@@ -39,7 +39,7 @@ export function standard(options: StandardOptions): readonly Middleware[] {
     outputValidation: isLayer,
     timeout: isLayer,
   });
-  if (options.permission === undefined) {
+  if (options?.permission === undefined) {
     throw new TypeError(
       'Option "permission" of standard must be given: what may run, as in { check: readOnlyAllowed }, or false.',
     );

@@ -30,12 +30,12 @@ export interface TimeoutOptions {
   readonly graceMs?: PerTool<number>;
 }
 
-const isLimit: OptionCheck = (value) =>
-  value === Number.POSITIVE_INFINITY ||
-  (typeof value === 'number' && value > 0 && value <= MAX_DELAY_MS) ||
-  `milliseconds above 0 and up to ${MAX_DELAY_MS} (24.8 days), or Infinity for no limit`;
+const LIMIT = `milliseconds above 0 and up to ${MAX_DELAY_MS} (24.8 days), or Infinity`;
 
-const isGrace: OptionCheck = (value) => value === 0 || isLimit(value) === true || `0, or ${String(isLimit(0))}`;
+const isLimit: OptionCheck = (value) =>
+  (typeof value === 'number' && value > 0 && (value <= MAX_DELAY_MS || value === Number.POSITIVE_INFINITY)) || LIMIT;
+
+const isGrace: OptionCheck = (value) => value === 0 || isLimit(value) === true || `0, ${LIMIT}`;
 
 /** The limit for one call, before the middleware's own: `dispatch(call, { settings: [timeoutMs(500)] })`. */
 export const timeoutMs: SettingKey<number> = settingKey((value) =>
@@ -44,7 +44,8 @@ export const timeoutMs: SettingKey<number> = settingKey((value) =>
 
 /**
  * Ends a call that takes too long: aborts the tool's signal, gives it a moment to stop, and answers `timeout`, telling whether the
- * tool may still be running. A tool that answers after all within the grace is believed, with a note.
+ * tool may still be running. A tool that answers after all within the grace is believed. One that returns at once, but later than
+ * its limit, as it kept the event loop busy, is believed with a note.
  *
  * Innermost, so that only the tool is timed: no approval, no queue.
  *
@@ -60,12 +61,10 @@ export function timeout(options: TimeoutOptions = {}): Middleware {
     const toolName = call.tool?.name ?? call.name;
     const limitMs = call.setting(timeoutMs) ?? limitOf(toolName);
     if (limitMs === Number.POSITIVE_INFINITY) return next(call);
-    const scope = call.abortScope();
+    const scope = call.abortScope(limitMs);
     const outcome = next(scope.call);
-    if (isPromise(outcome))
-      return scope.follow(outcome, new CallLimit(call, scope, outcome, limitMs, graceOf(toolName)));
-    scope.end();
-    return outcome;
+    if (!isPromise(outcome)) return scope.follow(outcome);
+    return scope.follow(outcome, new CallLimit(call, scope, outcome, limitMs, graceOf(toolName)));
   });
 }
 
@@ -77,7 +76,8 @@ class CallLimit extends TimeLimit {
   readonly #graceMs: number;
 
   constructor(call: ToolCall, scope: AbortScope, outcome: Promise<ToolOutcome>, limitMs: number, graceMs: number) {
-    super(outcome, limitMs, call.clock);
+    // What the tool did before it gave its promise counts as well.
+    super(outcome, Math.max(0, scope.startedAt + limitMs - call.clock.now()), call.clock);
     this.#call = call;
     this.#scope = scope;
     this.#limitMs = limitMs;

@@ -2,6 +2,8 @@ import {
   after,
   checkOptions,
   copyJson,
+  type DispatchNote,
+  describeError,
   failure,
   isCount,
   isPlainObject,
@@ -21,7 +23,7 @@ import {
   type Validation,
   withNote,
 } from '../src/index.ts';
-import { compileSchema, Faults, type SchemaCheck } from './schema-check.ts';
+import { compileSchema, Faults, ToolChecks, Unusable } from './schema-check.ts';
 
 /** Options of `validation`. */
 export interface ValidationOptions {
@@ -49,60 +51,56 @@ export interface ValidationMiddleware extends Middleware {
  * Outside the gate, so that nobody is asked about a call that cannot run; the gate has edited arguments checked here again.
  *
  * @throws TypeError naming the option and what is allowed.
+ * @example createDispatcher({ tools, middleware: [validation(), permission({ check: readOnlyAllowed }), timeout()] })
  */
 export function validation(options: ValidationOptions = {}): ValidationMiddleware {
   checkOptions('validation', options, { maxFaults: isCount(1), maxFaultCharacters: isCount(20) });
   const { maxFaults = 8, maxFaultCharacters = 300 } = options;
-  const checks = new WeakMap<Tool, SchemaCheck | Unusable>();
+  const checks = new ToolChecks((tool) => compileSchema(tool.inputSchema));
 
   function layer(call: ToolCall, next: Next): MaybePromise<ToolOutcome> {
     const refusal = unrunnable(call);
     if (refusal !== undefined) return refusal;
-    const check = checkOf(call.tool as Tool);
-    if (typeof check !== 'function') return failure(call, unusable(call, check.cause));
-    const found = check(copyJson(call.input));
+    const found = checks.run(call.tool as Tool, copyJson(call.input));
     return isPromise(found) ? found.then((settled) => goOn(call, next, settled)) : goOn(call, next, found);
   }
 
   function goOn(call: ToolCall, next: Next, found: unknown): MaybePromise<ToolOutcome> {
-    if (found instanceof Faults) return failure(call, invalid(call, found));
+    if (found instanceof Faults || found instanceof Unusable) return failure(call, errorOf(call, found));
+    // Looked for now: a tool may change what it receives. A JSON Schema, which is shown as it is, drops nothing.
+    const dropped = call.tool?.inputSchema === call.tool?.schema.inputSchema ? NONE : droppedKeys(call, found);
     const outcome = next(call.with({ parsed: found, validator: validate }));
-    if (call.tool?.inputSchema === call.tool?.schema.inputSchema) return outcome;
-    const dropped = droppedKeys(call.input, found);
-    return dropped.length === 0 ? outcome : after(outcome, (settled) => withNote(settled, droppedNote(dropped)));
+    return dropped.length === 0 ? outcome : noted(outcome, droppedNote(dropped));
   }
 
-  /** For whoever edits the arguments further inside. */
+  /** For whoever edits the arguments further inside, and for each further attempt. */
   function validate(call: ToolCall, input: JsonValue): MaybePromise<Validation> {
-    const check = checkOf(call.tool as Tool);
-    if (typeof check !== 'function') return { valid: false, error: unusable(call, check.cause) };
-    const found = check(copyJson(input));
+    const found = checks.run(call.tool as Tool, copyJson(input));
     return isPromise(found) ? found.then((settled) => verdict(call, input, settled)) : verdict(call, input, found);
   }
 
   function verdict(call: ToolCall, input: JsonValue, found: unknown): Validation {
-    if (found instanceof Faults) return { valid: false, error: invalid(call, found) };
+    if (found instanceof Faults || found instanceof Unusable) return { valid: false, error: errorOf(call, found) };
     return { valid: true, input, parsed: found };
   }
 
-  function invalid(call: ToolCall, faults: Faults): ToolError {
-    const list = faults.describe(maxFaults, maxFaultCharacters);
-    const message = `The arguments of tool "${nameOf(call)}" are invalid:\n${list}\nSend the call again with these put right.`;
-    return toolError('invalid_arguments', message);
-  }
-
-  function checkOf(tool: Tool): SchemaCheck | Unusable {
-    const known = checks.get(tool);
-    if (known !== undefined) return known;
-    const check = compiled(tool);
-    checks.set(tool, check);
-    return check;
+  function errorOf(call: ToolCall, found: Faults | Unusable): ToolError {
+    const subject = `The arguments of tool "${printable(call.tool?.name ?? call.name)}"`;
+    if (found instanceof Unusable) {
+      const message = `${subject} could not be checked: its input schema failed, which is no fault of the call. Use another tool.`;
+      return toolError('internal', message, { cause: found.cause });
+    }
+    const list = found.describe(maxFaults, maxFaultCharacters);
+    return toolError(
+      'invalid_arguments',
+      `${subject} are invalid:\n${list}\nSend the call again with these put right.`,
+    );
   }
 
   function precompile(tools: Iterable<Tool>): void {
     const faults = [...tools].flatMap((tool) => {
-      const check = checkOf(tool);
-      return typeof check === 'function' ? [] : `"${tool.name}": ${(check.cause as Error).message}`;
+      const check = checks.of(tool);
+      return check instanceof Unusable ? `"${tool.name}": ${describeError(check.cause).message}` : [];
     });
     if (faults.length > 0) throw new TypeError(`The input schema of these tools cannot be used:\n${faults.join('\n')}`);
   }
@@ -110,40 +108,48 @@ export function validation(options: ValidationOptions = {}): ValidationMiddlewar
   return Object.assign(named('validation', layer), { precompile });
 }
 
-/** A schema that cannot be used, and why. */
-interface Unusable {
-  readonly cause: unknown;
+/** A function of its own, so that a call without a note pays for no closure. */
+function noted(outcome: MaybePromise<ToolOutcome>, note: DispatchNote): MaybePromise<ToolOutcome> {
+  return after(outcome, (settled) => withNote(settled, note));
 }
 
-function compiled(tool: Tool): SchemaCheck | Unusable {
-  try {
-    return compileSchema(tool.inputSchema);
-  } catch (cause) {
-    return { cause };
+const NONE: readonly string[] = [];
+
+/** Keys one note names. */
+const MAX_NAMED = 10;
+
+/** Keys a Standard Schema took away, as zod does with those it does not know: a misspelt option must not vanish unseen. */
+function droppedKeys(call: ToolCall, parsed: unknown): readonly string[] {
+  const dropped: string[] = [];
+  collectDropped(call.input, parsed, call.tool?.schema.inputSchema, '', dropped);
+  return dropped;
+}
+
+function collectDropped(input: unknown, parsed: unknown, schema: unknown, prefix: string, dropped: string[]): void {
+  if (Array.isArray(input) && Array.isArray(parsed)) {
+    const items = at(schema, 'items');
+    for (let index = 0; index < input.length; index++)
+      collectDropped(input[index], parsed[index], items, prefix, dropped);
+  } else if (isPlainObject(input) && isPlainObject(parsed)) {
+    const properties = at(schema, 'properties');
+    for (const key of Object.keys(input)) {
+      // A key the schema shows was not dropped but used, as a transform does.
+      if (Object.hasOwn(parsed, key)) {
+        if (typeof input[key] === 'object')
+          collectDropped(input[key], parsed[key], at(properties, key), `${prefix}${key}.`, dropped);
+      } else if (at(properties, key) === undefined) dropped.push(prefix + key);
+    }
   }
 }
 
-function unusable(call: ToolCall, cause: unknown): ToolError {
-  const message = `Tool "${nameOf(call)}" cannot be used: its own description is faulty. Nothing is wrong with the call. Use another tool.`;
-  return toolError('internal', message, { cause });
+function at(value: unknown, key: string): unknown {
+  return isPlainObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
-/** Keys a Standard Schema took away, as zod does with those it does not know: a misspelt option must not vanish unseen. */
-function droppedKeys(input: JsonValue, parsed: unknown): readonly string[] {
-  if (!isPlainObject(parsed) || !isPlainObject(input)) return [];
-  return Object.keys(input).filter((key) => !Object.hasOwn(parsed, key));
-}
-
-function droppedNote(keys: readonly string[]) {
-  const list = keys.slice(0, 10).map(printable).join(', ');
-  return {
-    type: 'dropped_keys',
-    by: 'validation',
-    message: `The tool knows no such arguments, so they were left out: ${list}.`,
-    forModel: true,
-  };
-}
-
-function nameOf(call: ToolCall): string {
-  return printable(call.tool?.name ?? call.name);
+function droppedNote(dropped: readonly string[]): DispatchNote {
+  const keys = [...new Set(dropped)];
+  const names = keys.slice(0, MAX_NAMED).map(printable).join(', ');
+  const rest = keys.length > MAX_NAMED ? `, and ${keys.length - MAX_NAMED} more` : '';
+  const message = `The tool's schema knows no arguments of these names, so they were left out: ${names}${rest}.`;
+  return { type: 'dropped_keys', by: 'validation', message, forModel: true };
 }

@@ -1,0 +1,365 @@
+import { describe, expect, test } from '@jest/globals';
+import {
+  type Content,
+  type ContentPart,
+  createDispatcher,
+  defineTool,
+  describeError,
+  forModel,
+  type JsonSchema,
+  type JsonValue,
+  type Marker,
+  type Middleware,
+  named,
+  type ToolDispatchResult,
+  ToolFailure,
+  type ToolOutcome,
+  ToolOutput,
+  textOf,
+} from 'toolonion';
+import { type OutputLimitOptions, outputLimit } from 'toolonion/middleware';
+
+/** The result of a tool that answers this, its layer's answer, and what the layer was given. */
+interface Ran {
+  readonly result: ToolDispatchResult;
+  readonly given: ToolOutcome | undefined;
+  readonly passed: ToolOutcome | undefined;
+}
+
+async function limited(
+  execute: () => unknown,
+  options?: OutputLimitOptions,
+  inside: Middleware[] = [],
+  outputSchema?: JsonSchema,
+): Promise<Ran> {
+  const seen: Record<string, ToolOutcome> = {};
+  const look = (name: string): Middleware =>
+    named(name, async (call, next) => {
+      const outcome = await next(call);
+      seen[name] = outcome;
+      return outcome;
+    });
+  const tool = defineTool({ name: 'work', description: 'Works.', ...(outputSchema && { outputSchema }), execute });
+  const middleware = [look('passed'), outputLimit(options), look('given'), ...inside];
+  const result = await createDispatcher({ tools: [tool], middleware }).dispatch({ name: 'work' });
+  return { result, given: seen['given'], passed: seen['passed'] };
+}
+
+async function contentOf(answer: unknown, options?: OutputLimitOptions): Promise<Content> {
+  return (await limited(() => answer, options)).result.content;
+}
+
+/** A text with characters of one to four bytes in it. */
+const text = 'aé€😀'.repeat(100);
+/** A short mark, so that small limits have room for some text. */
+const short: Marker = (leftOut) => `[${leftOut}]`;
+const link = (description: string): ContentPart => ({ type: 'resource_link', uri: 'file:///a', description });
+const image = (bytes: number): ContentPart => ({ type: 'image', mimeType: 'image/png', data: new Uint8Array(bytes) });
+const says = (text: string): ContentPart => ({ type: 'text', text });
+
+describe('an answer within the limits passes untouched', () => {
+  test.each([
+    ['a text', 'x'.repeat(50_000)],
+    ['nothing', ''],
+    ['data', { a: [1, 2, 3] }],
+    ['parts', [says('a'), image(10), link('b'), says('')]],
+  ])('%s', async (_, answer) => {
+    const { passed, given } = await limited(() => answer);
+    expect(passed).toBe(given);
+  });
+
+  test('a soft failure, a hard one, a suspension', async () => {
+    const soft = await limited(() => ToolOutput.error('No such file.'));
+    expect(soft.passed).toBe(soft.given);
+    const hard = await limited(() => {
+      throw new Error('secret');
+    });
+    expect(hard.passed).toBe(hard.given);
+    const asks = defineTool({
+      name: 'work',
+      description: 'Works.',
+      execute: (_, call) => call.suspend({ reason: 'x'.repeat(100) }),
+    });
+    const result = await createDispatcher({ tools: [asks], middleware: [outputLimit({ limit: 10 })] }).dispatch({
+      name: 'work',
+    });
+    expect(result).toMatchObject({ content: 'x'.repeat(100), control: { type: 'suspend' }, notes: [] });
+  });
+
+  test('in bytes, whatever the characters', async () => {
+    const { passed, given } = await limited(() => text, { unit: 'bytes', limit: Buffer.byteLength(text) });
+    expect(passed).toBe(given);
+    expect(await contentOf(text, { unit: 'bytes', limit: Buffer.byteLength(text) - 1 })).toContain('bytes left out');
+  });
+
+  test('without any limit', async () => {
+    const limits = { limit: Infinity, mediaLimit: Infinity, structuredLimit: Infinity };
+    for (const answer of [
+      'x'.repeat(1_000_000),
+      [image(6_000_000), link('x'.repeat(100_000))],
+      { a: 'x'.repeat(300_000) },
+    ]) {
+      const { passed, given } = await limited(() => answer, limits);
+      expect(passed).toBe(given);
+    }
+  });
+});
+
+describe('a text that is too long', () => {
+  test('I01, I09: is cut to the limit, and says how much is missing and how to get it', async () => {
+    const { result } = await limited(() => 'x'.repeat(20_000_000));
+    expect(result.content).toHaveLength(50_000);
+    expect(result.content).toMatch(
+      /x\n\[… 199\d{5} of 20000000 characters left out\. To see them, ask for less at a time: narrower arguments, a page, a range\.\]\nx/,
+    );
+    expect(result.notes).toEqual([
+      { type: 'truncated', by: 'outputLimit', message: 'The answer had 20000000 characters; the limit is 50000.' },
+    ]);
+  });
+
+  test('I03: keeps both ends, its beginning, or its end', async () => {
+    const log = `first\n${'.\n'.repeat(50_000)}FAILED`;
+    const both = String(await contentOf(log, { limit: 1000 }));
+    expect(both).toMatch(/^first\n[\s\S]*FAILED$/);
+    expect(String(await contentOf(log, { limit: 1000, keep: 'head' }))).toMatch(/^first\n[\s\S]*range\.\]\n$/);
+    expect(String(await contentOf(log, { limit: 1000, keep: 'tail' }))).toMatch(/^\n\[…[\s\S]*FAILED$/);
+    expect(String(await contentOf(log, { limit: 1000, keep: { default: 'head', byTool: { work: 'tail' } } }))).toMatch(
+      /FAILED$/,
+    );
+  });
+
+  test.each(['characters', 'bytes'] as const)(
+    'I02: is valid Unicode within the limit, whichever %s it is cut at',
+    async (unit) => {
+      for (const keep of ['head', 'tail', 'both'] as const) {
+        for (const broken of ['', '\ud83d', '\ude00']) {
+          for (let limit = 1; limit < 60; limit++) {
+            const content = String(
+              await contentOf(`aaaaaaaaa😀${broken}${text}${broken}`, { unit, keep, limit, marker: short }),
+            );
+            expect(content.isWellFormed()).toBe(true);
+            expect(unit === 'bytes' ? Buffer.byteLength(content) : content.length).toBeLessThanOrEqual(limit);
+          }
+        }
+      }
+    },
+  );
+
+  test('I02: is put right where it holds half a character, though it is not too long', async () => {
+    expect(await contentOf('a\ud83d')).toBe('a\ufffd');
+    expect(await contentOf([says('a\ud83d'), says('b')])).toEqual([says('a\ufffd'), says('b')]);
+  });
+
+  test('is cut by the limit of its tool', async () => {
+    expect(await contentOf('x'.repeat(100), { limit: { default: 5, byTool: { work: 100 } } })).toHaveLength(100);
+    expect(await contentOf('x'.repeat(100), { limit: { default: 100, byTool: { work: 50 } } })).toHaveLength(50);
+  });
+
+  test('has the marker the host wants', async () => {
+    const marker: Marker = (leftOut, total, unit) => `<${leftOut}/${total} ${unit}>`;
+    expect(await contentOf('x'.repeat(100), { limit: 40, keep: 'head', marker })).toBe(
+      `${'x'.repeat(20)}<80/100 characters>`,
+    );
+  });
+
+  test('is cut in an error too, in its content and its message, and the cause is kept', async () => {
+    const cause = new Error('secret');
+    const { result } = await limited(
+      () => {
+        throw new ToolFailure(`Wrong: ${'x'.repeat(100_000)}`, { cause });
+      },
+      { limit: 1000 },
+    );
+    expect(result).toMatchObject({ isError: true, error: { code: 'execution_failed', executed: 'yes' } });
+    expect(result.content).toMatch(/^Wrong: x.*\n\[… 99\d{3} of 100007 characters left out/);
+    expect(result.content.length).toBeLessThanOrEqual(1000);
+    expect(result.error?.message).toBe(result.content);
+    expect(describeError(result.error?.cause).cause?.message).toBe('secret');
+    expect(JSON.stringify(result)).not.toContain('secret');
+    const soft = await limited(() => ToolOutput.error('x'.repeat(100_000)), { limit: 1000 });
+    expect(soft.result).toMatchObject({ isError: true, content: expect.stringMatching(/^x{400}/) });
+    expect(soft.result.content.length).toBeLessThanOrEqual(1000);
+  });
+});
+
+describe('an answer of parts', () => {
+  test('has one budget for all its text', async () => {
+    const parts = ['a', 'b', 'c'].map((letter) => says(letter.repeat(40)));
+    const content = (await contentOf(parts, { limit: 60, marker: short })) as ContentPart[];
+    expect(content).toEqual([says(`${'a'.repeat(27)}[65]`), says('c'.repeat(28))]);
+  });
+
+  test('keeps its media in place, whole', async () => {
+    const parts = [says('a'.repeat(100)), image(1000), says('b'.repeat(100))];
+    const { result, given } = await limited(() => parts, { limit: 20, marker: short, keep: 'tail' });
+    expect(result.content).toEqual([says('[185]'), parts[1], says('b'.repeat(15))]);
+    expect(result.content[1]).toBe(given?.content[1]);
+  });
+
+  test('I05: has media measured by their bytes, and one that is too large replaced by a few words', async () => {
+    const data = Buffer.alloc(150_000, 7).toString('base64');
+    const screenshot = { type: 'image', mimeType: 'image/png', data } as const;
+    expect(await contentOf([screenshot, says('a')], { limit: 1000 })).toEqual([screenshot, says('a')]);
+    expect(await contentOf([screenshot], { mediaLimit: 150_000 })).toEqual([screenshot]);
+    const { result } = await limited(() => [screenshot, says('a')], { mediaLimit: 149_999 });
+    expect(result.content).toEqual([
+      says('[image of 150000 bytes (image/png) left out: too large. Ask for a smaller one.]'),
+      says('a'),
+    ]);
+    expect(result.notes).toEqual([{ type: 'truncated', by: 'outputLimit', message: 'Parts left out whole: 1.' }]);
+  });
+
+  test('I08: has bytes a tool returns replaced in the same way', async () => {
+    expect(await contentOf(new Uint8Array(11), { mediaLimit: 10 })).toEqual([
+      says('[file of 11 bytes (application/octet-stream) left out: too large. Ask for a smaller one.]'),
+    ]);
+  });
+
+  test('has one budget for all its media', async () => {
+    const content = (await contentOf([image(6), image(6), image(4)], { mediaLimit: 10 })) as ContentPart[];
+    expect(content.map(({ type }) => type)).toEqual(['image', 'text', 'image']);
+  });
+
+  test('cannot hide a large text in an address or a link', async () => {
+    const url = `data:image/png;base64,${'A'.repeat(100)}`;
+    const parts: ContentPart[] = [{ type: 'image', url }, link('x'.repeat(500)), link('y')];
+    expect(await contentOf(parts, { mediaLimit: 100, limit: 200 })).toEqual([
+      says('[image of 122 bytes left out: too large. Ask for a smaller one.]'),
+      says('[resource_link of 511 characters left out: too large. Ask for a smaller one.]'),
+      link('y'),
+    ]);
+  });
+
+  test('cannot grow by what stands for media', async () => {
+    const content = (await contentOf(new Array(1000).fill(image(2)), { mediaLimit: 1, limit: 500 })) as ContentPart[];
+    expect(content.reduce((size, part) => size + (part.type === 'text' ? part.text.length : 0), 0)).toBeLessThanOrEqual(
+      500,
+    );
+  });
+
+  test('keeps fields of its parts that nobody here knows', async () => {
+    const part = { type: 'text', text: 'x'.repeat(100), audience: ['user'] };
+    expect(await contentOf([part], { limit: 50 })).toMatchObject([{ audience: ['user'] }]);
+  });
+});
+
+describe('JSON that is too long', () => {
+  const rows = Array.from({ length: 10_000 }, (_, id) => ({ id, name: `row ${id}`, tags: ['a', 'b'] }));
+
+  test.each([
+    ['many rows', rows],
+    ['one long text', [{ big: 'x'.repeat(1_000_000) }]],
+    ['many keys', Object.fromEntries(rows.map((row) => [row.name, row.id]))],
+    ['great depth', rows.slice(0, 150).reduce<JsonValue>((inner, { id }) => ({ id, inner }), 'x'.repeat(5000))],
+  ])('I04: stays JSON within the limit: %s', async (_, value) => {
+    for (const limit of [1000, 100, 20]) {
+      for (const unit of ['characters', 'bytes'] as const) {
+        const content = String(await contentOf(value, { limit, unit }));
+        expect(() => JSON.parse(content)).not.toThrow();
+        expect(unit === 'bytes' ? Buffer.byteLength(content) : content.length).toBeLessThanOrEqual(limit);
+      }
+    }
+  });
+
+  test('I04: says inside what is missing, and the model reads how to get it', async () => {
+    const { result } = await limited(() => rows, { limit: 1000 });
+    const shown = JSON.parse(String(result.content)) as unknown[];
+    expect(shown[0]).toEqual(rows[0]);
+    expect(shown.at(-1)).toMatch(/^… 99\d\d more items$/);
+    const size = JSON.stringify(rows).length;
+    expect(forModel(result)).toContain(
+      `[This is a shortened view of an answer of ${size} characters. To see more, ask for less at a time: narrower arguments, a page, a range.]`,
+    );
+    expect(result.notes[0]).toMatchObject({ type: 'truncated', by: 'outputLimit', forModel: true });
+  });
+
+  test('I04: stays JSON in a part of its own too, as MCP servers send it', async () => {
+    const { result, given } = await limited(() => [says(JSON.stringify(rows)), image(10)], { limit: 1000 });
+    const [first, second] = result.content as readonly ContentPart[];
+    const shown = textOf([first as ContentPart]);
+    expect(JSON.parse(shown)[0]).toEqual(rows[0]);
+    expect(shown.length).toBeLessThanOrEqual(1000);
+    expect(second).toBe(given?.content[1]);
+    expect(result.notes).toMatchObject([{ type: 'truncated', forModel: true }]);
+  });
+
+  test('is cut like any text where the limit is too small for any JSON', async () => {
+    expect(await contentOf([1, 2, 3], { limit: 2 })).toHaveLength(2);
+  });
+
+  test('is cut like any text where it is not JSON after all', async () => {
+    expect(await contentOf(`[INFO] ${'x'.repeat(200)}`, { limit: 50, marker: short, keep: 'head' })).toBe(
+      `[INFO] ${'x'.repeat(38)}[162]`,
+    );
+  });
+});
+
+describe('structured data', () => {
+  const answer = (length: number) => ToolOutput.json({ a: 'x'.repeat(length) }, 'See the data.');
+
+  test('is whole within its own limit, whatever becomes of the text', async () => {
+    const { result } = await limited(() => ({ a: 'x'.repeat(100) }), { limit: 50 });
+    expect(result.structured).toEqual({ a: 'x'.repeat(100) });
+    expect(result.content).not.toContain('x'.repeat(60));
+  });
+
+  test('I04, I06: is left out whole beyond it, with a note', async () => {
+    const { result } = await limited(() => answer(1000), { structuredLimit: 500 });
+    expect('structured' in result).toBe(false);
+    expect(result).toMatchObject({ content: 'See the data.', isError: false });
+    expect(result.notes).toEqual([
+      {
+        type: 'truncated',
+        by: 'outputLimit',
+        message: 'The structured answer was left out: it is longer than 500 characters of JSON.',
+      },
+    ]);
+  });
+
+  test('has 200,000 characters by default, or what its tool may have', async () => {
+    expect((await limited(() => answer(199_000))).result.structured).toBeDefined();
+    expect((await limited(() => answer(201_000))).result.structured).toBeUndefined();
+    const structuredLimit = { byTool: { work: 300_000 } };
+    expect((await limited(() => answer(201_000), { structuredLimit })).result.structured).toBeDefined();
+  });
+
+  test('is always whole where the tool declares what it answers', async () => {
+    const { result, passed, given } = await limited(() => answer(300_000), {}, [], { type: 'object' });
+    expect(result.structured).toEqual({ a: 'x'.repeat(300_000) });
+    expect(passed).toBe(given);
+  });
+});
+
+test('fields of an outcome that nobody here knows survive', async () => {
+  const adds: Middleware = named('adds', async (call, next) => ({ ...(await next(call)), cost: 5 }));
+  const { result } = await limited(() => answerOf('x'.repeat(1000)), { limit: 50, structuredLimit: 10 }, [adds]);
+  expect(result).toMatchObject({ cost: 5, notes: [{ type: 'truncated' }, { type: 'truncated' }] });
+});
+
+function answerOf(content: string): ToolOutput {
+  return ToolOutput.json({ content }, content);
+}
+
+test('I07: a cut answer does not keep the whole text alive', async () => {
+  const { result } = await limited(() => 'x'.repeat(1_000_000), { limit: 1000 });
+  expect(JSON.stringify(result).length).toBeLessThan(2000);
+});
+
+test('a frozen outcome is fine', async () => {
+  const freezes: Middleware = named('freezes', async (call, next) => Object.freeze(await next(call)));
+  expect((await limited(() => 'x'.repeat(100), { limit: 50 }, [freezes])).result.content).toHaveLength(50);
+});
+
+test.each([
+  [{ limit: 0 }, /"limit" of outputLimit must be a whole number of at least 1, or Infinity; got 0/],
+  [{ limit: 1.5 }, /"limit"/],
+  [{ limit: { byTool: { work: -1 } } }, /"limit" .* for each tool/],
+  [{ unit: 'tokens' }, /"unit" .* one of "characters", "bytes"/],
+  [{ keep: 'middle' }, /"keep" .* one of "head", "tail", "both"/],
+  [{ mediaLimit: -1 }, /"mediaLimit" .* at least 0, or Infinity/],
+  [{ structuredLimit: Number.NaN }, /"structuredLimit"/],
+  [{ marker: '…' }, /"marker" .* a function/],
+  [{ max: 1 }, /has no option "max"/],
+])('the option %j is refused', (options, message) => {
+  expect(() => outputLimit(options as OutputLimitOptions)).toThrow(message);
+});
