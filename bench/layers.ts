@@ -1,0 +1,92 @@
+import koaCompose from 'koa-compose';
+import { ToolCall } from '../src/call.ts';
+import { Dispatch } from '../src/dispatch.ts';
+import { compose, type Middleware, systemClock, ToolContext, type ToolOutcome, ToolRegistry } from '../src/index.ts';
+import { bytesOf, measure, type Task } from './measure.ts';
+import { printTable, ratioCell } from './table.ts';
+
+const COUNTS = [0, 1, 5, 10, 20];
+const OUTCOME: ToolOutcome = { resolvedToolName: 'idle', content: '', isError: false, notes: [] };
+
+type KoaLayer = (context: object, next: () => Promise<unknown>) => unknown;
+
+/** How a layer that does nothing can be written, for both. */
+const FORMS: Readonly<Record<string, { readonly ours: Middleware; readonly koas: KoaLayer }>> = {
+  '(call, next) => next(call)': { ours: (call, next) => next(call), koas: (_, next) => next() },
+  'async, await next(call)': {
+    ours: async (call, next) => await next(call),
+    koas: async (_, next) => await next(),
+  },
+};
+
+function tasksOf(form: string, count: number, innermost: () => ToolOutcome | Promise<ToolOutcome>): [Task, Task] {
+  const { ours, koas } = FORMS[form] as (typeof FORMS)[string];
+  const list = Array.from({ length: count });
+  const onion = compose(
+    list.map(() => (call, next) => ours(call, next)),
+    innermost,
+  );
+  const koa = koaCompose<object>(
+    list.map(() => (context: object, next: () => Promise<unknown>) => koas(context, next)),
+  );
+  const call = idleCall();
+  const context = { name: 'idle' };
+  return [() => koa(context, innermost as () => Promise<unknown>), () => onion(call)];
+}
+
+/** A call that has not entered any layer; it is outside again after each walk. */
+function idleCall(): ToolCall {
+  const requested = { id: 'c', name: 'idle', input: {} };
+  const host = { clock: systemClock, late: () => {}, isInterrupt: () => false };
+  const tools = new ToolRegistry().snapshot();
+  const dispatch = new Dispatch(0, 'c', requested, undefined, tools, [], undefined, undefined, undefined, host);
+  return ToolCall.begin(dispatch, new ToolContext(), undefined);
+}
+
+/** What layers that do nothing cost, against koa-compose. */
+export async function layerTimes(rounds: number, repeats: number): Promise<void> {
+  const rows: string[][] = [];
+  for (const form of Object.keys(FORMS)) {
+    for (const count of COUNTS) {
+      const cells: string[] = [];
+      for (const innermost of [() => OUTCOME, async () => OUTCOME]) {
+        const { nanoseconds, ratios } = await measure(tasksOf(form, count, innermost), repeats, rounds);
+        cells.push(`${Math.round(nanoseconds[0] ?? 0)} ns`, ratioCell(ratios[1] as never));
+      }
+      rows.push([form, String(count), ...cells]);
+    }
+  }
+  const head = [
+    'layers written as',
+    'layers',
+    'koa-compose (sync tool)',
+    'toolonion ×',
+    'koa-compose (async tool)',
+    'toolonion ×',
+  ];
+  printTable('Idle layers: × koa-compose', head, rows);
+}
+
+/** What layers that do nothing allocate. */
+export async function layerBytes(repeats: number): Promise<void> {
+  const rows: string[][] = [];
+  for (const form of Object.keys(FORMS)) {
+    for (const count of COUNTS) {
+      const cells: string[] = [];
+      for (const innermost of [() => OUTCOME, async () => OUTCOME]) {
+        for (const task of tasksOf(form, count, innermost))
+          cells.push(String(Math.round(await bytesOf(task, repeats))));
+      }
+      rows.push([form, String(count), ...cells]);
+    }
+  }
+  const head = [
+    'layers written as',
+    'layers',
+    'koa-compose (sync tool)',
+    'toolonion',
+    'koa-compose (async tool)',
+    'toolonion',
+  ];
+  printTable('Idle layers: bytes allocated per call', head, rows);
+}
