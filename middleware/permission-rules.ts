@@ -148,7 +148,7 @@ export function fault(reason: string, cause?: unknown): Denial {
   return { type: 'deny', reason, cause };
 }
 
-/** Rules as one that always answers: the strictest check counts, and whatever is at fault denies. */
+/** Rules as one that never throws: the strictest check counts, and a fault is a denial, or a promise that rejects. */
 export function strictest(list: readonly PermissionRule[]): (call: ToolCall) => MaybePromise<Verdict> {
   return list.map(soundly).reduce(both);
 }
@@ -159,30 +159,19 @@ function soundly(rule: PermissionRule): Judge {
   return (call) => {
     try {
       const answer: unknown = rule(call);
-      return isPromise(answer) ? verdictLater(answer, call) : verdictIn(answer, call);
+      if (!isPromise(answer)) return verdictIn(answer, call);
+      return Promise.resolve(answer).then((settled) => verdictIn(settled, call));
     } catch (thrown) {
-      return failed(thrown);
+      return fault('its permission check failed', thrown);
     }
   };
-}
-
-async function verdictLater(answer: Promise<unknown>, call: ToolCall): Promise<Verdict> {
-  try {
-    return verdictIn(await answer, call);
-  } catch (thrown) {
-    return failed(thrown);
-  }
 }
 
 function verdictIn(answer: unknown, call: ToolCall): Verdict {
   return checkIn(answer, call) ?? fault('its permission check gave no valid answer', answer);
 }
 
-function failed(thrown: unknown): Denial {
-  return fault('its permission check failed', thrown);
-}
-
-/** Neither judge throws nor rejects, so no answer is left unheard. */
+/** Neither judge throws, so both are always heard: no promise is left to reject unheard. */
 function both(one: Judge, other: Judge): Judge {
   return (call) => {
     const first = one(call);

@@ -21,7 +21,7 @@ import {
 
 /** Options of `timeout`. */
 export interface TimeoutOptions {
-  /** Milliseconds a tool may take; Infinity for no limit. Default: 120,000, two minutes, as in loopctl. */
+  /** Milliseconds a tool may take; Infinity for no limit. Default: 120,000, two minutes. */
   readonly limitMs?: PerTool<number>;
   /**
    * Milliseconds a tool may take to stop once its signal has aborted, before it is answered for. Infinity waits as long as it

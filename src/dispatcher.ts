@@ -16,9 +16,11 @@ import { type ReadonlyToolRegistry, ToolRegistry } from './registry.ts';
 import {
   checkDispatchOptions,
   type DispatchOptions,
+  readableCall,
   requestedArguments,
   requestedCall,
   type ToolCallRequest,
+  UnusableCall,
 } from './request.ts';
 import type { Setting } from './settings.ts';
 import type { Tool } from './tool.ts';
@@ -152,7 +154,7 @@ class OnionDispatcher implements Dispatcher {
     try {
       call = this.#begin(startedAt, request, options, taken);
     } catch (thrown) {
-      return Promise.resolve(this.#unusable(startedAt, thrown));
+      return Promise.resolve(this.#unusable(request, startedAt, thrown));
     }
     const outcome = this.#onion(call);
     return isPromise(outcome) ? this.#wait(outcome, call) : Promise.resolve(this.#finish(outcome, call));
@@ -164,6 +166,7 @@ class OnionDispatcher implements Dispatcher {
     options: DispatchOptions,
     taken: ReadonlySet<string> | undefined,
   ): ToolCall {
+    if (typeof request !== 'object' || request === null) throw new UnusableCall('It must be an object with a name.');
     if (options !== NO_OPTIONS) checkDispatchOptions(options);
     const read = requestedArguments(request);
     const malformed = read instanceof MalformedArguments ? read : undefined;
@@ -223,19 +226,19 @@ class OnionDispatcher implements Dispatcher {
   }
 
   /** The result where the host gave something that is no request, or options that cannot be. */
-  #unusable(startedAt: number, thrown: unknown): ToolDispatchResult {
-    const error = toolError('invalid_call', `The call cannot be dispatched: ${describeError(thrown).message}`, {
-      cause: thrown,
-    });
+  #unusable(request: ToolCallRequest, startedAt: number, thrown: unknown): ToolDispatchResult {
+    const requested = readableCall(request);
+    const why = UnusableCall.is(thrown) ? thrown.message : 'Something in it cannot be read.';
+    const error = toolError('invalid_call', `The call cannot be dispatched. ${why}`, { cause: thrown });
     return {
-      resolvedToolName: '',
+      resolvedToolName: requested.name,
       content: error.message,
       isError: true,
       error,
       notes: NO_NOTES,
-      toolCallId: nanoid(),
+      toolCallId: requested.id || nanoid(),
       durationMs: this.#host.clock.now() - startedAt,
-      requested: { name: '', input: NOTHING },
+      requested,
     };
   }
 }

@@ -74,12 +74,21 @@ export function toolError(code: ToolErrorCode, message: string, options: ToolErr
  */
 export class AbortReason extends Error {
   override readonly name: string;
-  readonly toolError: ToolError;
+  readonly #toolError: ToolError;
 
   constructor(toolError: ToolError) {
     super(toolError.message);
     this.name = toolError.code === 'timeout' ? 'TimeoutError' : 'AbortError';
-    this.toolError = toolError;
+    this.#toolError = toolError;
+  }
+
+  get toolError(): ToolError {
+    return this.#toolError;
+  }
+
+  /** Whether a reason is one: asked by the private field, for a caller's own reason may be anything. */
+  static is(reason: unknown): reason is AbortReason {
+    return typeof reason === 'object' && reason !== null && #toolError in reason;
   }
 }
 
@@ -100,8 +109,10 @@ const TOOL_FAILURE = Symbol.for('toolonion.ToolFailure');
 export interface ToolFailureOptions {
   /** Default: `execution_failed`. */
   readonly code?: ToolErrorCode;
-  /** Default: as for `toolError`. */
+  /** Default: as for `toolError`, but false for `execution_failed`: a tool that can tell what is wrong will be right again. */
   readonly retryable?: boolean;
+  /** What the tool has done by then; `no` for one that refuses before it begins. Default: `yes`. */
+  readonly executed?: Executed;
   readonly cause?: unknown;
 }
 
@@ -114,12 +125,14 @@ export class ToolFailure extends Error {
   override readonly name = 'ToolFailure';
   readonly code: ToolErrorCode;
   readonly retryable: boolean;
+  readonly executed: Executed;
 
   constructor(message: string, options: ToolFailureOptions = {}) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined);
     Object.defineProperty(this, TOOL_FAILURE, { value: true });
     this.code = options.code ?? 'execution_failed';
-    this.retryable = options.retryable ?? RETRYABLE.has(this.code);
+    this.retryable = options.retryable ?? (this.code !== 'execution_failed' && RETRYABLE.has(this.code));
+    this.executed = options.executed ?? 'yes';
   }
 }
 
@@ -134,7 +147,7 @@ export function toToolError(thrown: unknown, toolName: string): ToolError {
   const { name, message, code, failure } = read(thrown);
   if (failure) {
     const told = message || `Tool "${tool}" failed and did not say why.`;
-    return toolError(failure.code, told, { ...options, retryable: failure.retryable });
+    return toolError(failure.code, told, { ...failure, cause: thrown });
   }
   if (name === 'AbortError' || code === 'ABORT_ERR') {
     return toolError('cancelled', `Tool "${tool}" stopped because its work was aborted.`, {
@@ -172,7 +185,7 @@ interface ReadError {
   readonly name: string;
   readonly message: string;
   readonly code: string;
-  readonly failure: { readonly code: ToolErrorCode; readonly retryable: boolean } | undefined;
+  readonly failure: { readonly code: ToolErrorCode; readonly retryable: boolean; readonly executed: Executed } | undefined;
 }
 
 function read(thrown: unknown): ReadError {
@@ -186,9 +199,11 @@ function read(thrown: unknown): ReadError {
 
 /** Reads what may be another copy's or another realm's ToolFailure. */
 function readFailure(thrown: Error): ReadError['failure'] {
-  const code = (textAt(thrown, 'code') || 'execution_failed') as ToolErrorCode;
-  const retryable = valueAt(thrown, 'retryable');
-  return { code, retryable: typeof retryable === 'boolean' ? retryable : RETRYABLE.has(code) };
+  return {
+    code: (textAt(thrown, 'code') || 'execution_failed') as ToolErrorCode,
+    retryable: valueAt(thrown, 'retryable') === true,
+    executed: (textAt(thrown, 'executed') || 'yes') as Executed,
+  };
 }
 
 /** A thrown value as a log can hold it: always readable, whatever was thrown, and bounded in every direction. */

@@ -1,5 +1,5 @@
 import { ToolCall, type Validation } from './call.ts';
-import { type ContentPart, isContent } from './content.ts';
+import type { ContentPart } from './content.ts';
 import { isControlSignal } from './control.ts';
 import { AbortReason, type ToolError, toolError, toToolError } from './error.ts';
 import type { Pending } from './guard.ts';
@@ -41,9 +41,15 @@ function takeArguments(call: ToolCall): MaybePromise<Validation> {
 
 /** Arguments that were valid, and are not when a further attempt has them validated anew. */
 class Invalid {
-  readonly error: ToolError;
+  readonly #error: ToolError;
+
   constructor(error: ToolError) {
-    this.error = error;
+    this.#error = error;
+  }
+
+  /** The error, if this was thrown. Asks by the private field, for what a tool throws may answer anything with a throw. */
+  static errorOf(thrown: unknown): ToolError | undefined {
+    return typeof thrown === 'object' && thrown !== null && #error in thrown ? thrown.#error : undefined;
   }
 }
 
@@ -59,7 +65,8 @@ function returnedOutcome(call: ToolCall, value: unknown): ToolOutcome {
 }
 
 function thrownOutcome(call: ToolCall, thrown: unknown): ToolOutcome {
-  if (thrown instanceof Invalid) return failure(call, thrown.error);
+  const invalid = Invalid.errorOf(thrown);
+  if (invalid !== undefined) return failure(call, invalid);
   const scope = ToolCall.scope(call);
   scope.over(scope.aborted ? 'stopped' : 'yes');
   const control = controlOf(thrown, call);
@@ -123,7 +130,7 @@ class Run extends Keeper implements Pending {
   /** An answer that came in the grace after a limit is believed, and says so. */
   #noted(outcome: ToolOutcome): ToolOutcome {
     const { reason } = this.scope;
-    if (this.answered || !(reason instanceof AbortReason)) return outcome;
+    if (this.answered || !AbortReason.is(reason)) return outcome;
     const message = `${reason.message} It answered soon after, all the same.`;
     return withNote(outcome, { type: 'exceeded', by: 'timeout', message });
   }
@@ -172,7 +179,7 @@ function isGenerator(value: unknown): value is Generator {
 
 /** Adds what a generator yielded, as content: text to the text before it. */
 function append(parts: ContentPart[], yielded: unknown): void {
-  const { content } = isContent(yielded) ? { content: yielded } : toOutput(yielded);
+  const { content } = toOutput(yielded);
   const added = typeof content === 'string' ? [{ type: 'text', text: content } as const] : content;
   for (const part of added) {
     const last = parts.at(-1);

@@ -41,23 +41,22 @@ function guardLayer(layer: Middleware, level: number, outer: string, next: Next)
     const { guard } = ToolCall.scope(call);
     if (guard.depth !== owner) return refuse(call, level, outer);
     guard.depth = level;
-    let answer: MaybePromise<ToolOutcome>;
     try {
-      answer = layer(call, next);
+      const answer = layer(call, next);
+      // Most layers pass on what they got: the outcome, or the promise of it.
+      if (answer === guard.answer && guard.depth === level) {
+        guard.depth = owner;
+        return answer;
+      }
+      const { pending } = guard;
+      if (pending !== undefined && pending.promise === answer) {
+        pending.owner = owner;
+        return answer;
+      }
+      return isPromise(answer) ? settle(call, level, name, answer) : leave(call, level, owner, name, answer);
     } catch (thrown) {
       return leave(call, level, owner, name, answerOf(thrown, call, name));
     }
-    // Most layers pass on what they got: the outcome, or the promise of it.
-    if (answer === guard.answer && guard.depth === level) {
-      guard.depth = owner;
-      return answer;
-    }
-    const { pending } = guard;
-    if (pending !== undefined && pending.promise === answer) {
-      pending.owner = owner;
-      return answer;
-    }
-    return isPromise(answer) ? settle(call, level, name, answer) : leave(call, level, owner, name, answer);
   };
 }
 

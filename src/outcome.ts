@@ -108,7 +108,7 @@ export function isOutcome(value: unknown): value is ToolOutcome {
 export function stopped(call: ToolCall, cause?: unknown): ToolOutcome {
   const { executed } = call;
   const { reason } = call.signal;
-  const layers = reason instanceof AbortReason ? reason.toolError : undefined;
+  const layers = AbortReason.is(reason) ? reason.toolError : undefined;
   const tool = printable(call.tool?.name ?? call.name);
   const what = layers?.message ?? `The call of tool "${tool}" was cancelled.`;
   const outcome = fail(call, layers?.code ?? 'cancelled', `${what} ${STOPPED[executed]}`, {

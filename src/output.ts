@@ -32,7 +32,8 @@ export const ToolOutput = {
  * Plain output for whatever a tool returned. Total: it never throws.
  *
  * Text is itself; nothing (`undefined`) is empty text; a part, a list of parts, or bytes are content; an object with only the
- * keys `content`, `isError` and `structured`, the content valid, is a ToolOutput; all else is data with a JSON rendering.
+ * keys `content`, `isError` and `structured`, the content valid, is a ToolOutput, and so is the result of another dispatch; all
+ * else is data with a JSON rendering.
  */
 export function toOutput(value: unknown): ToolOutput {
   if (typeof value === 'string') return { content: value, isError: false };
@@ -76,13 +77,23 @@ function partsOf(values: readonly unknown[]): ContentPart[] | undefined {
 const OUTPUT_KEYS: ReadonlySet<string> = new Set(['content', 'isError', 'structured']);
 
 function fromOutputLike(value: Record<string, unknown>): ToolOutput | undefined {
-  if (!Object.keys(value).every((key) => OUTPUT_KEYS.has(key))) return undefined;
+  if (!isResult(value) && !Object.keys(value).every((key) => OUTPUT_KEYS.has(key))) return undefined;
   const { content, isError = false, structured } = value;
   const copy = typeof content === 'string' ? content : Array.isArray(content) ? partsOf(content) : undefined;
   if (copy === undefined || typeof isError !== 'boolean') return undefined;
   return structured === undefined
     ? { content: copy, isError }
     : { content: copy, isError, structured: toJson(structured) };
+}
+
+/** What `dispatch` gave, as a tool passes it on that has called another one. */
+function isResult({ toolCallId, resolvedToolName, notes, requested }: Record<string, unknown>): boolean {
+  return (
+    typeof toolCallId === 'string' &&
+    typeof resolvedToolName === 'string' &&
+    Array.isArray(notes) &&
+    isPlainObject(requested)
+  );
 }
 
 function fromData(value: unknown, content?: Content): ToolOutput {

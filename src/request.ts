@@ -1,4 +1,4 @@
-import { MalformedArguments, readArguments } from './arguments.ts';
+import { MalformedArguments, NOTHING, readArguments } from './arguments.ts';
 import { type Progress, ToolCall } from './call.ts';
 import { ToolContext } from './context.ts';
 import type { JsonObject } from './json.ts';
@@ -30,18 +30,32 @@ export interface DispatchOptions {
   readonly onProgress?: (progress: Progress, call: ToolCall) => void;
 }
 
-/** @throws TypeError naming the option and what is allowed. */
+/** A call or its options are none, and the message says so. */
+export class UnusableCall extends TypeError {
+  readonly #own = true;
+
+  static is(thrown: unknown): thrown is UnusableCall {
+    return typeof thrown === 'object' && thrown !== null && #own in thrown;
+  }
+}
+
+/** @throws UnusableCall naming the option and what is allowed. */
 export function checkDispatchOptions(options: DispatchOptions): void {
   const { signal, context, settings, parent, onProgress } = options;
   if (signal !== undefined && typeof signal.addEventListener !== 'function') refuse('signal', 'an AbortSignal');
   if (context !== undefined && !(context instanceof ToolContext)) refuse('context', 'a ToolContext');
-  if (settings !== undefined && !Array.isArray(settings)) refuse('settings', 'an array');
+  if (settings !== undefined && !isSettings(settings))
+    refuse('settings', 'an array of settings, such as timeoutMs(500)');
   if (parent !== undefined && !ToolCall.is(parent)) refuse('parent', 'the ToolCall that execute received');
   if (onProgress !== undefined && typeof onProgress !== 'function') refuse('onProgress', 'a function');
 }
 
+function isSettings(value: unknown): boolean {
+  return Array.isArray(value) && value.every((each) => typeof each === 'object' && each !== null && 'key' in each);
+}
+
 function refuse(option: string, allowed: string): never {
-  throw new TypeError(`Option "${option}" of dispatch must be ${allowed}.`);
+  throw new UnusableCall(`Option "${option}" of dispatch must be ${allowed}.`);
 }
 
 /** The call as it goes into the result: safe to keep and to replay, whatever was sent. */
@@ -50,6 +64,16 @@ export function requestedCall(request: ToolCallRequest, input: JsonObject): Requ
   const name = typeof request.name === 'string' ? request.name : '';
   if (typeof id !== 'string') return typeof raw === 'string' ? { name, input, rawArguments: raw } : { name, input };
   return typeof raw === 'string' ? { id, name, input, rawArguments: raw } : { id, name, input };
+}
+
+/** As much of a call as can be read where something in it cannot. */
+export function readableCall(request: ToolCallRequest): RequestedCall {
+  try {
+    const { id, name } = request;
+    return requestedCall({ id, name } as ToolCallRequest, NOTHING);
+  } catch {
+    return { name: '', input: NOTHING };
+  }
 }
 
 /** The arguments of a request, read strictly. */

@@ -29,10 +29,18 @@ export function toJsonSchema(
   if (converter === undefined) {
     throw new TypeError(
       `${owner} is a Standard Schema (${schema['~standard'].vendor}) that cannot say its JSON Schema. ` +
-        'Give the JSON Schema beside it as `jsonSchema`, or wrap it with a converter such as toStandardJsonSchema of @valibot/to-json-schema.',
+        `Give the JSON Schema beside it as \`${side === 'input' ? 'jsonSchema' : 'outputJsonSchema'}\`, or wrap it with a converter such as toStandardJsonSchema of @valibot/to-json-schema.`,
     );
   }
-  return frozenCopy(converter[side]({ target: 'draft-2020-12' }), owner);
+  let converted: unknown;
+  try {
+    converted = converter[side]({ target: 'draft-2020-12' });
+  } catch (cause) {
+    const beside = side === 'input' ? 'jsonSchema' : 'outputJsonSchema';
+    const fault = (cause as Error).message;
+    throw new TypeError(`${owner} has no JSON Schema: ${fault}. Give one beside it as \`${beside}\`.`, { cause });
+  }
+  return frozenCopy(converted, owner);
 }
 
 function frozenCopy(schema: unknown, owner: string): JsonSchema {

@@ -110,40 +110,73 @@ const MAX_SHOWN_DEPTH = 64;
 export function shrinkJson(value: JsonValue, limit: number, unit: SizeUnit): string {
   let bounds: Bounds = { items: Math.ceil(limit / 4), text: Math.ceil(limit / 2), depth: MAX_SHOWN_DEPTH };
   while (bounds.items > 0) {
-    const text = JSON.stringify(clip(value, bounds));
-    if (sizeOf(text, unit) <= limit) return text;
+    const clipped = new Clip(bounds, limit).of(value, bounds.depth);
+    const text = clipped === undefined ? undefined : JSON.stringify(clipped);
+    if (text !== undefined && sizeOf(text, unit) <= limit) return text;
     const { items, text: length, depth } = bounds;
     bounds = { items: items >> 1, text: Math.max(8, length >> 1), depth: Math.max(1, depth - 8) };
   }
   return '"…"';
 }
 
-function clip(value: JsonValue, bounds: Bounds): JsonValue {
-  const { items, text, depth } = bounds;
-  if (typeof value === 'string') {
-    if (value.length <= text) return value.toWellFormed();
-    const head = headOf(value, text, 'characters');
+/** One attempt. It gives up, with undefined, as soon as it is sure to be too long: many attempts on a large value stay cheap. */
+class Clip {
+  readonly #items: number;
+  readonly #text: number;
+  #room: number;
+
+  constructor({ items, text }: Bounds, limit: number) {
+    this.#items = items;
+    this.#text = text;
+    this.#room = limit;
+  }
+
+  of(value: JsonValue, depth: number): JsonValue | undefined {
+    if (typeof value === 'string') return this.#take(this.#string(value));
+    if (typeof value !== 'object' || value === null) return this.#take(value);
+    if (depth <= 0) return this.#take('…');
+    if (this.#take(null) === undefined) return undefined;
+    return Array.isArray(value) ? this.#list(value, depth) : this.#object(value as Record<string, JsonValue>, depth);
+  }
+
+  /** Every value takes at least a character and a comma of the room there is. */
+  #take<Value extends string | number | boolean | null>(value: Value): Value | undefined {
+    this.#room -= typeof value === 'string' ? value.length + 3 : 2;
+    return this.#room < 0 ? undefined : value;
+  }
+
+  #string(value: string): string {
+    if (value.length <= this.#text) return value.toWellFormed();
+    const head = headOf(value, this.#text, 'characters');
     const clipped = `${head}… (${value.length - head.length} more characters)`;
     return (clipped.length < value.length ? clipped : value).toWellFormed();
   }
-  if (typeof value !== 'object' || value === null) return value;
-  if (depth <= 0) return '…';
-  const inner = { items, text, depth: depth - 1 };
-  if (Array.isArray(value)) {
-    const kept = value.slice(0, items).map((item: JsonValue) => clip(item, inner));
-    return value.length > items ? [...kept, `… ${value.length - items} more items`] : kept;
+
+  #list(value: readonly JsonValue[], depth: number): JsonValue | undefined {
+    const kept: JsonValue[] = [];
+    for (const item of value.slice(0, this.#items)) {
+      const clipped = this.of(item, depth - 1);
+      if (clipped === undefined) return undefined;
+      kept.push(clipped);
+    }
+    return value.length > kept.length ? [...kept, `… ${value.length - kept.length} more items`] : kept;
   }
-  const copy: Record<string, JsonValue> = {};
-  const entries = Object.entries(value as Record<string, JsonValue>);
-  let kept = 0;
-  for (const [key, item] of entries.slice(0, items)) {
-    const name = headOf(key, text, 'characters').toWellFormed();
-    if (Object.hasOwn(copy, name)) continue;
-    setOwn(copy, name, clip(item, inner));
-    kept++;
+
+  #object(value: Readonly<Record<string, JsonValue>>, depth: number): JsonValue | undefined {
+    const copy: Record<string, JsonValue> = {};
+    const entries = Object.entries(value);
+    let kept = 0;
+    for (const [key, item] of entries.slice(0, this.#items)) {
+      const name = headOf(key, this.#text, 'characters').toWellFormed();
+      if (Object.hasOwn(copy, name)) continue;
+      const clipped = this.#take(name) === undefined ? undefined : this.of(item, depth - 1);
+      if (clipped === undefined) return undefined;
+      setOwn(copy, name, clipped);
+      kept++;
+    }
+    if (entries.length > kept) setOwn(copy, '…', `${entries.length - kept} more keys`);
+    return copy;
   }
-  if (entries.length > kept) setOwn(copy, '…', `${entries.length - kept} more keys`);
-  return copy;
 }
 
 /** Whether the JSON text of a value is longer than so many characters. Stops as soon as it knows. */

@@ -78,6 +78,25 @@ describe('a result', () => {
   });
 });
 
+describe('a nested result', () => {
+  test('that a tool passes on is its own answer', async () => {
+    const failing = defineTool({
+      name: 'failing',
+      description: 'Fails softly.',
+      execute: () => ({ content: 'no such city', isError: true }),
+    });
+    const outer = defineTool({ name: 'outer', description: 'Asks another.', execute: (_, call) => ask(call) });
+    const dispatcher: Dispatcher = createDispatcher({ tools: [failing, outer] });
+    const ask = (call: ToolCall): Promise<ToolDispatchResult> =>
+      dispatcher.dispatch({ name: 'failing' }, { parent: call });
+    expect(await dispatcher.dispatch({ name: 'outer' })).toMatchObject({
+      content: 'no such city',
+      isError: true,
+      resolvedToolName: 'outer',
+    });
+  });
+});
+
 describe('ids', () => {
   const idOf = async (dispatcher: Dispatcher, id?: unknown) =>
     (await dispatcher.dispatch({ id: id as string, name: 'echo' })).toolCallId;
@@ -661,6 +680,15 @@ describe('bad use by the host', () => {
     for (const request of [undefined, null, 7, 'x']) {
       expect((await dispatcher.dispatch(request as never)).error?.code).toBe('invalid_call');
     }
+  });
+
+  test('the id is kept where it can be read, so that the model gets its answer', async () => {
+    const result = await createDispatcher().dispatch({ id: 'c1', name: 'echo' }, { settings: [() => {}] as never });
+    expect(result).toMatchObject({
+      toolCallId: 'c1',
+      error: { code: 'invalid_call' },
+      requested: { id: 'c1', name: 'echo' },
+    });
   });
 
   test('a getter that throws in a request is an invalid call', async () => {

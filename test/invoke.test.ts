@@ -70,6 +70,13 @@ describe('what a tool throws', () => {
     expect(result.error?.errorId).toMatch(/./);
   });
 
+  test('a ToolFailure says whether the tool had begun, and whether to try again', async () => {
+    const result = await run(() => {
+      throw new ToolFailure('Outside the project.', { code: 'invalid_arguments', executed: 'no' });
+    });
+    expect(result.error).toMatchObject({ executed: 'no', retryable: false });
+  });
+
   test('a ToolFailure is told to the model, with its code', async () => {
     const result = await run(() => {
       throw new ToolFailure('No city is called "Olso".', { code: 'invalid_arguments' });

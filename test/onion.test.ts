@@ -189,6 +189,13 @@ describe('a layer that breaks the rules', () => {
       ['no'],
     ],
     ['rejects', async () => Promise.reject(new Error('secret')), /middleware "culprit" failed/, ['no']],
+    ['answers a proxy that throws', () => new Proxy({}, { get: thrower, getPrototypeOf: thrower }), /culprit/, ['no']],
+    [
+      'throws a proxy that throws',
+      () => thrower(new Proxy({}, { get: thrower, getPrototypeOf: thrower })),
+      /culprit/,
+      ['no'],
+    ],
     ['rejects with nothing', async () => Promise.reject(), /middleware "culprit" failed/, ['no']],
     [
       'throws after the tool has run',
@@ -320,7 +327,36 @@ describe('a layer that breaks the rules', () => {
   });
 });
 
+function thrower(thrown?: unknown): never {
+  throw thrown ?? new Error('trap');
+}
+
 describe('abort scopes', () => {
+  test('tell what became of all attempts: one that may still be running outweighs one that stopped', async () => {
+    const clock = new ManualClock();
+    let attempt = 0;
+    const tool = defineTool({
+      name: 'tool',
+      description: 'Hangs at first, then heeds its signal.',
+      execute: (_, call) =>
+        new Promise((_, reject) => {
+          if (++attempt > 1) call.signal.addEventListener('abort', () => reject(call.signal.reason));
+        }),
+    });
+    const again: Middleware = async (call, next) => ((await next(call)).isError ? next(call) : next(call));
+    const seen: Executed[] = [];
+    const watch: Middleware = async (call, next) => {
+      const outcome = await next(call);
+      seen.push(call.executed);
+      return outcome;
+    };
+    const dispatcher = createDispatcher({ tools: [tool], clock, middleware: [watch, again, timeout({ limitMs: 10 })] });
+    const pending = dispatcher.dispatch({ name: 'tool' });
+    await clock.advance(20);
+    expect((await pending).error).toMatchObject({ code: 'timeout', executed: 'stopped' });
+    expect(seen).toEqual(['unknown']);
+  });
+
   /** Gives each attempt so long, and makes a second one. */
   function attempts(seen: string[]): Middleware {
     return async (call, next) => {

@@ -354,6 +354,20 @@ describe('the logger', () => {
     expect(questions).toEqual(['error']);
   });
 
+  test('is given nothing on a level that is off', async () => {
+    const given: string[] = [];
+    const logger: CallLogger = {
+      isLevelEnabled: (level) => level === 'error',
+      info: () => given.push('info'),
+      warn: () => given.push('warn'),
+      error: () => given.push('error'),
+    };
+    const { dispatch } = setUp(({ fails }) => (fails ? raise('broken') : 'hello'), { logger });
+    await dispatch();
+    await dispatch({ arguments: { fails: true } });
+    expect(given).toEqual([]);
+  });
+
   test('decides by its level, which may change while it runs', async () => {
     const { logger, lines } = writer('silent');
     const { dispatch } = setUp(({ fails }) => (fails ? raise('broken') : 'hello'), { logger });
@@ -435,12 +449,5 @@ function trap(logger: CallLogger): CallLogger {
 }
 
 function unreadable(): object {
-  return new Proxy(
-    {},
-    {
-      get: () => raise('unreadable'),
-      ownKeys: () => raise('unreadable'),
-      getPrototypeOf: () => raise('unreadable'),
-    },
-  );
+  return new Proxy({}, { get: () => raise('unreadable'), ownKeys: () => raise('unreadable') });
 }

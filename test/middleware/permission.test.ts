@@ -150,10 +150,16 @@ describe('closed by default', () => {
   });
 
   test('G10: a call that is aborted already is neither judged nor asked about', async () => {
-    const { dispatch, ran } = setUp({ check: () => raise('judged'), approver: () => raise('asked') });
+    let judged = 0;
+    const { approver, requests } = person();
+    const check: PermissionRule = () => {
+      judged++;
+      return PermissionCheck.ask('Shall it count?');
+    };
+    const { dispatch, ran } = setUp({ check, approver }, { middleware: [permission({ check, approver })] });
     const result = await dispatch({ n: 1 }, { signal: AbortSignal.abort() });
     expect(result.error).toMatchObject({ code: 'cancelled', executed: 'no' });
-    expect(ran).toEqual([]);
+    expect([judged, requests, ran]).toEqual([0, [], []]);
   });
 });
 
@@ -183,6 +189,7 @@ describe('several rules', () => {
       const approver: Approver = ({ input }) => seen.push(`asked about ${(input as { n: number }).n}`) > 0;
       const { dispatch, ran } = setUp({ check, approver });
       const result = await dispatch();
+      expect(result.notes).toHaveLength(happens.endsWith('ran with 2') ? 1 : 0);
       for (const input of ran) seen.push(`ran with ${(input as { n: number }).n}`);
       expect(seen.join(', ') || result.error?.code).toBe(happens);
     }
@@ -354,10 +361,10 @@ describe('asking', () => {
     expect(requests[0]?.signal.aborted).toBe(true);
     const result = await running;
     expect(result.error).toMatchObject({ code: 'cancelled', executed: 'no' });
+    expect(clock.pending).toBe(0);
     answers[0]?.(true);
     await turns();
     expect(ran).toEqual([]);
-    expect(clock.pending).toBe(0);
     for (const signal of [caller.signal, ...signals]) expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
@@ -382,6 +389,21 @@ describe('asking', () => {
     caller.abort();
     expect((await running).error?.code).toBe('cancelled');
     expect(requests).toEqual([]);
+  });
+
+  test('the signal of a question that was answered stays as it is when the call is aborted later', async () => {
+    const requests: ApprovalRequest[] = [];
+    const middleware = [
+      permission({ check: ask, approver: (request) => requests.push(request) > 0 }),
+      (() => new Promise(() => {})) as Middleware,
+    ];
+    const { dispatch } = setUp({}, { middleware });
+    const caller = new AbortController();
+    const running = dispatch({ n: 1 }, { signal: caller.signal });
+    await turns();
+    caller.abort();
+    expect((await running).error?.code).toBe('cancelled');
+    expect(requests[0]?.signal.aborted).toBe(false);
   });
 
   test('J18: the approver sees a frozen copy of what will run', async () => {

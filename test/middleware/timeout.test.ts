@@ -210,7 +210,11 @@ describe('the tool', () => {
     );
     const result = dispatch();
     await clock.advance(20);
-    expect(await result).toMatchObject({ content: 'half of it', isError: false, notes: [{ type: 'exceeded', by: 'timeout' }] });
+    expect(await result).toMatchObject({
+      content: 'half of it',
+      isError: false,
+      notes: [{ type: 'exceeded', by: 'timeout' }],
+    });
     expect(clock.pending).toBe(0);
   });
 

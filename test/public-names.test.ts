@@ -1,0 +1,26 @@
+import { expect, test } from '@jest/globals';
+import * as core from 'toolonion';
+import * as middleware from 'toolonion/middleware';
+
+// A name that is added, renamed or removed is a decision, to be written in CHANGELOG.md.
+
+const coreNames = `
+  AbortReason MAX_DELAY_MS MalformedArguments PermissionCheck REDACTED ReadonlyToolRegistry TimeLimit ToolCall
+  ToolContext ToolFailure ToolOutput ToolRegistry after checkOptions cloneJson compose copyJson createDispatcher
+  cutTexts deepFreeze defineTool describeError extensionKey fail failure forModel isBoolean isConcurrencySafe
+  isContent isContentPart isCount isFunction isJsonLonger isOneOf isOutcome isPlainObject isPromise
+  isStandardSchema isTool kindOf named notFound perTool perToolCheck printable redactor settingKey shrinkJson
+  sizeOf stopped succeed systemClock textOf toJson toOutput toToolError toolError unrunnable withNote
+`;
+
+const middlewareNames = `
+  allowAll denyAll logging outputLimit outputValidation permission readOnlyAllowed rules standard timeout
+  timeoutMs validation
+`;
+
+test.each([
+  ['toolonion', core, coreNames],
+  ['toolonion/middleware', middleware, middlewareNames],
+])('%s exports these values and no others', (_, exported, names) => {
+  expect(Object.keys(exported).sort()).toEqual(names.trim().split(/\s+/));
+});
