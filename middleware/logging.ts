@@ -1,5 +1,6 @@
 import { type Logger, pino } from 'pino';
 import {
+  after,
   checkOptions,
   describeError,
   isBoolean,
@@ -68,9 +69,9 @@ export function logging(options: LoggingOptions = {}): Middleware {
     // Nothing is more severe: a logger that is off costs this question.
     if (!isOn(logger, 'error')) return next(call);
     const startedAt = call.clock.now();
-    const outcome = next(call);
-    if (!isPromise(outcome)) return write(call, outcome, startedAt);
-    return outcome.then((settled) => write(call, settled, startedAt));
+    // A scope's outcome comes after an abort, too, whatever hangs inside.
+    const scope = call.abortScope();
+    return after(scope.follow(next(scope.call)), (outcome) => write(call, outcome, startedAt));
   });
 
   function write(call: ToolCall, outcome: ToolOutcome, startedAt: number): ToolOutcome {

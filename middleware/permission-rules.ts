@@ -131,9 +131,10 @@ function isToolRule(value: unknown): boolean {
   return (when === undefined || typeof when === 'function') && (reason === undefined || typeof reason === 'string');
 }
 
-/** A check as the gate goes by it. */
+/** @internal A check as the gate goes by it. */
 export type Verdict = Exclude<PermissionCheck, { readonly type: 'deny' }> | Denial;
 
+/** @internal */
 export interface Denial {
   readonly type: 'deny';
   readonly reason?: string;
@@ -143,12 +144,12 @@ export interface Denial {
   readonly error?: ToolError;
 }
 
-/** A denial nobody decided. */
+/** @internal A denial nobody decided. */
 export function fault(reason: string, cause?: unknown): Denial {
   return { type: 'deny', reason, cause };
 }
 
-/** Rules as one that never throws: the strictest check counts, and a fault is a denial, or a promise that rejects. */
+/** @internal Rules as one that never throws: the strictest check counts, and a fault is a denial, or a promise that rejects. */
 export function strictest(list: readonly PermissionRule[]): (call: ToolCall) => MaybePromise<Verdict> {
   return list.map(soundly).reduce(both);
 }
@@ -188,7 +189,7 @@ function stricter(a: Verdict, b: Verdict): Verdict {
   return STRICTNESS[b.type] > STRICTNESS[a.type] ? b : a;
 }
 
-/** The check in an answer, if there is one: a copy, read once. An edit that changes nothing allows. */
+/** @internal The check in an answer, if there is one: a copy, read once. An edit that changes nothing allows. */
 export function checkIn(answer: unknown, call: ToolCall): PermissionCheck | undefined {
   const { type, reason, prompt, input } = (answer ?? {}) as Readonly<Record<string, unknown>>;
   if (type === 'allow') return PermissionCheck.allow();

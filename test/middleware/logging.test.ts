@@ -133,6 +133,27 @@ describe('one line for each call', () => {
     expect(lines[0]).toMatchObject({ level: WARN, code: 'cancelled', executed: 'no' });
   });
 
+  test('is written for a call that is aborted while a layer hangs, and is not written again when it goes on', async () => {
+    let goOn = () => {};
+    const hung: Middleware = async (call, next) => {
+      await new Promise<void>((resolve) => {
+        goOn = resolve;
+      });
+      return next(call);
+    };
+    const { dispatch, lines } = setUp(() => raise('ran'), {}, [hung]);
+    const caller = new AbortController();
+    const running = dispatch({}, { signal: caller.signal });
+    await turns();
+    caller.abort();
+    const result = await running;
+    goOn();
+    await turns();
+    expect(result.error).toMatchObject({ code: 'cancelled', executed: 'no' });
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatchObject({ level: WARN, code: 'cancelled', executed: 'no', errorId: result.error?.errorId });
+  });
+
   test('O05: is written once, however often a layer tries again', async () => {
     const twice: Middleware = async (call, next) => {
       await next(call);
