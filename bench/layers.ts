@@ -10,25 +10,22 @@ const OUTCOME: ToolOutcome = { resolvedToolName: 'idle', content: '', isError: f
 
 type KoaLayer = (context: object, next: () => Promise<unknown>) => unknown;
 
-/** How a layer that does nothing can be written, for both. */
-const FORMS: Readonly<Record<string, { readonly ours: Middleware; readonly koas: KoaLayer }>> = {
-  '(call, next) => next(call)': { ours: (call, next) => next(call), koas: (_, next) => next() },
+/** How a layer that does nothing can be written, for both; made anew for each place in the onion. */
+const FORMS: Readonly<Record<string, { readonly ours: () => Middleware; readonly koas: () => KoaLayer }>> = {
+  '(call, next) => next(call)': {
+    ours: () => (call, next) => next(call),
+    koas: () => (_, next) => next(),
+  },
   'async, await next(call)': {
-    ours: async (call, next) => await next(call),
-    koas: async (_, next) => await next(),
+    ours: () => async (call, next) => await next(call),
+    koas: () => async (_, next) => await next(),
   },
 };
 
 function tasksOf(form: string, count: number, innermost: () => ToolOutcome | Promise<ToolOutcome>): [Task, Task] {
   const { ours, koas } = FORMS[form] as (typeof FORMS)[string];
-  const list = Array.from({ length: count });
-  const onion = compose(
-    list.map(() => (call, next) => ours(call, next)),
-    innermost,
-  );
-  const koa = koaCompose<object>(
-    list.map(() => (context: object, next: () => Promise<unknown>) => koas(context, next)),
-  );
+  const onion = compose(Array.from({ length: count }, ours), innermost);
+  const koa = koaCompose<object>(Array.from({ length: count }, koas));
   const call = idleCall();
   const context = { name: 'idle' };
   return [() => koa(context, innermost as () => Promise<unknown>), () => onion(call)];
@@ -39,7 +36,7 @@ function idleCall(): ToolCall {
   const requested = { id: 'c', name: 'idle', input: {} };
   const host = { clock: systemClock, late: () => {}, isInterrupt: () => false };
   const tools = new ToolRegistry().snapshot();
-  const dispatch = new Dispatch(0, 'c', requested, undefined, tools, [], undefined, undefined, undefined, host);
+  const dispatch = new Dispatch(0, 'c', requested, undefined, tools, {}, host);
   return ToolCall.begin(dispatch, new ToolContext(), undefined);
 }
 

@@ -1,6 +1,7 @@
 import {
   after,
   checkOptions,
+  cloneJson,
   copyJson,
   type DispatchNote,
   describeError,
@@ -61,14 +62,17 @@ export function validation(options: ValidationOptions = {}): ValidationMiddlewar
   function layer(call: ToolCall, next: Next): MaybePromise<ToolOutcome> {
     const refusal = unrunnable(call);
     if (refusal !== undefined) return refusal;
-    const found = checks.run(call.tool as Tool, copyJson(call.input));
+    const copy = cloneJson(call.input);
+    const found = checks.run(call.tool as Tool, copy);
+    // What a JSON Schema accepts comes back as it was given, which needs no second look.
+    if (found === copy) return next(call.with({ parsed: copy, validator: validate }));
     return isPromise(found) ? found.then((settled) => goOn(call, next, settled)) : goOn(call, next, found);
   }
 
   function goOn(call: ToolCall, next: Next, found: unknown): MaybePromise<ToolOutcome> {
     if (found instanceof Faults || found instanceof Unusable) return failure(call, errorOf(call, found));
-    // Looked for now: a tool may change what it receives. A JSON Schema, which is shown as it is, drops nothing.
-    const dropped = call.tool?.inputSchema === call.tool?.schema.inputSchema ? NONE : droppedKeys(call, found);
+    // Looked for now: a tool may change what it receives.
+    const dropped = droppedKeys(call, found);
     const outcome = next(call.with({ parsed: found, validator: validate }));
     return dropped.length === 0 ? outcome : noted(outcome, droppedNote(dropped));
   }
@@ -112,8 +116,6 @@ export function validation(options: ValidationOptions = {}): ValidationMiddlewar
 function noted(outcome: MaybePromise<ToolOutcome>, note: DispatchNote): MaybePromise<ToolOutcome> {
   return after(outcome, (settled) => withNote(settled, note));
 }
-
-const NONE: readonly string[] = [];
 
 /** Keys one note names. */
 const MAX_NAMED = 10;

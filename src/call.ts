@@ -62,13 +62,23 @@ export interface AbortScope {
   readonly startedAt: number;
 }
 
+/** Arguments for one run, or why there are none. */
+export type Taken = { readonly valid: true; readonly parsed: unknown } | Extract<Validation, { readonly valid: false }>;
+
 /** Validated arguments, and whether a run has had them: a tool may change its arguments, so each run gets its own. */
-interface Checked {
-  readonly valid: true;
-  readonly input: JsonValue;
+class Checked {
   readonly parsed: unknown;
-  used: boolean;
   readonly validator: Validator | undefined;
+  used = false;
+
+  constructor(parsed: unknown, validator: Validator | undefined) {
+    this.parsed = parsed;
+    this.validator = validator;
+  }
+
+  get valid(): true {
+    return true;
+  }
 }
 
 /** One call on its way inward. Never mutated and never spread: `call.with(changes)` makes the next one. */
@@ -109,9 +119,9 @@ export class ToolCall {
   }
 
   /** @internal Arguments no run has had yet: the validated ones at first, validated anew for each further attempt. */
-  static take(call: ToolCall): MaybePromise<Validation> {
+  static take(call: ToolCall): MaybePromise<Taken> {
     const checked = call.#checked;
-    if (checked === undefined) return { valid: true, input: call.#input, parsed: cloneJson(call.#input) };
+    if (checked === undefined) return { valid: true, parsed: cloneJson(call.#input) };
     if (checked.used) return call.validate(call.#input);
     checked.used = true;
     return checked;
@@ -134,7 +144,7 @@ export class ToolCall {
 
   /** What `execute` will receive: `input` after the schema's defaults and transforms. */
   get parsed(): unknown {
-    this.#checked ??= checked(this.#input, cloneJson(this.#input), undefined);
+    this.#checked ??= new Checked(cloneJson(this.#input), undefined);
     return this.#checked.parsed;
   }
 
@@ -164,7 +174,7 @@ export class ToolCall {
 
   /** The call whose tool made this one, for nested dispatches. */
   get parent(): ToolCall | undefined {
-    return this.#scope.dispatch.parentCall;
+    return this.#scope.dispatch.options.parent;
   }
 
   /** Aborts with the caller's reason or a layer's. Made on first use; where a look is enough, `aborted` is cheaper. */
@@ -184,7 +194,7 @@ export class ToolCall {
 
   /** The value given for this call under a key, as in `dispatch(call, { settings: [timeoutMs(500)] })`. */
   setting<Value>(key: SettingKey<Value>): Value | undefined {
-    return readSetting(this.#scope.dispatch.settings, key);
+    return readSetting(this.#scope.dispatch.options.settings, key);
   }
 
   /** This call with changes, to pass to `next`. */
@@ -195,9 +205,9 @@ export class ToolCall {
 
   #recheck(changes: ToolCallChanges, input: JsonValue, tool: Tool | undefined): Checked | undefined {
     const validator = changes.validator ?? this.#checked?.validator;
-    if ('parsed' in changes) return checked(input, changes.parsed, validator);
+    if (changes.parsed !== undefined || 'parsed' in changes) return new Checked(changes.parsed, validator);
     if (input === this.#input && tool === this.#tool && changes.validator === undefined) return this.#checked;
-    return validator === undefined ? undefined : checked(input, copyJson(input), validator);
+    return validator === undefined ? undefined : new Checked(copyJson(input), validator);
   }
 
   /**
@@ -222,7 +232,7 @@ export class ToolCall {
   /** Tells the host how far the tool is. Ignored once the call has been answered. */
   report(progress: Progress): void {
     const { guard, dispatch } = this.#scope;
-    const { onProgress } = dispatch;
+    const { onProgress } = dispatch.options;
     const { depth } = guard;
     if (onProgress === undefined || depth === ANSWERED || depth === ABANDONED) return;
     try {
@@ -242,8 +252,4 @@ export class ToolCall {
     const { id, name, input } = this;
     return { id, name, input, tool: this.#tool?.name ?? null };
   }
-}
-
-function checked(input: JsonValue, parsed: unknown, validator: Validator | undefined): Checked {
-  return { valid: true, input, parsed, used: false, validator };
 }

@@ -1,12 +1,12 @@
 import { onAbort } from './abort-listeners.ts';
 import type { MalformedArguments } from './arguments.ts';
-import { type Progress, ToolCall } from './call.ts';
+import { ToolCall } from './call.ts';
 import type { Clock } from './clock.ts';
 import { BEFORE_FIRST_LAYER, type Guard, type Pending } from './guard.ts';
 import type { RequestedCall, ToolOutcome } from './outcome.ts';
 import type { ReadonlyToolRegistry } from './registry.ts';
+import type { DispatchOptions } from './request.ts';
 import { Scope } from './scope.ts';
-import type { Setting } from './settings.ts';
 
 /** How the inside of a dispatch reaches its dispatcher. */
 export interface Host {
@@ -34,10 +34,8 @@ export class Dispatch implements Guard {
   readonly requested: RequestedCall;
   readonly malformed: MalformedArguments | undefined;
   readonly tools: ReadonlyToolRegistry;
-  readonly settings: readonly Setting[];
-  readonly callerSignal: AbortSignal | undefined;
-  readonly parentCall: ToolCall | undefined;
-  readonly onProgress: ((progress: Progress, call: ToolCall) => void) | undefined;
+  /** What the caller said of it: a copy, or the shared empty one. */
+  readonly options: DispatchOptions;
   readonly host: Host;
 
   constructor(
@@ -46,10 +44,7 @@ export class Dispatch implements Guard {
     requested: RequestedCall,
     malformed: MalformedArguments | undefined,
     tools: ReadonlyToolRegistry,
-    settings: readonly Setting[],
-    callerSignal: AbortSignal | undefined,
-    parentCall: ToolCall | undefined,
-    onProgress: ((progress: Progress, call: ToolCall) => void) | undefined,
+    options: DispatchOptions,
     host: Host,
   ) {
     this.startedAt = startedAt;
@@ -57,30 +52,29 @@ export class Dispatch implements Guard {
     this.requested = requested;
     this.malformed = malformed;
     this.tools = tools;
-    this.settings = settings;
-    this.callerSignal = callerSignal;
-    this.parentCall = parentCall;
-    this.onProgress = onProgress;
+    this.options = options;
     this.host = host;
     this.scope = new Scope(this, undefined, BEFORE_FIRST_LAYER, undefined);
   }
 
   /** Whether the caller has aborted, or the call whose tool made this one was aborted. */
   get callerAborted(): boolean {
-    return this.callerSignal?.aborted === true || this.parentCall?.aborted === true;
+    const { signal, parent } = this.options;
+    return signal?.aborted === true || parent?.aborted === true;
   }
 
   get callerReason(): unknown {
-    return this.callerSignal?.aborted === true ? this.callerSignal.reason : this.parentCall?.signal.reason;
+    const { signal, parent } = this.options;
+    return signal?.aborted === true ? signal.reason : parent?.signal.reason;
   }
 
   /** The onion's outcome, or what is answered in its place where the caller aborts and no layer answers. */
   race(outcome: Promise<ToolOutcome>, call: ToolCall): Promise<ToolOutcome> {
-    const { callerSignal, parentCall } = this;
-    if (callerSignal === undefined && parentCall === undefined) return outcome;
+    const { signal, parent } = this.options;
+    if (signal === undefined && parent === undefined) return outcome;
     const abort = () => this.scope.abort(this.callerReason);
-    const deafen = callerSignal && onAbort(callerSignal, abort);
-    const parentScope = parentCall && ToolCall.scope(parentCall);
+    const deafen = signal && onAbort(signal, abort);
+    const parentScope = parent && ToolCall.scope(parent);
     parentScope?.adopt(this.scope);
     const settled = () => {
       deafen?.();

@@ -14,7 +14,7 @@ import { checkOptions, isFunction, type OptionChecks } from './options.ts';
 import { NO_NOTES, noteExceeded, type ToolDispatchResult, type ToolOutcome, withNote } from './outcome.ts';
 import { type ReadonlyToolRegistry, ToolRegistry } from './registry.ts';
 import {
-  checkDispatchOptions,
+  checkedOptions,
   type DispatchOptions,
   readableCall,
   requestedArguments,
@@ -22,7 +22,6 @@ import {
   type ToolCallRequest,
   UnusableCall,
 } from './request.ts';
-import type { Setting } from './settings.ts';
 import type { Tool } from './tool.ts';
 
 /** What a dispatcher is made of. */
@@ -91,7 +90,6 @@ function isClock(value: unknown): boolean {
 }
 
 const NO_OPTIONS: DispatchOptions = Object.freeze({});
-const NO_SETTINGS: readonly Setting[] = Object.freeze([]);
 /** Calls are given new ids this often before an id generator that repeats itself is passed over. */
 const ID_ATTEMPTS = 10;
 
@@ -167,25 +165,14 @@ class OnionDispatcher implements Dispatcher {
     taken: ReadonlySet<string> | undefined,
   ): ToolCall {
     if (typeof request !== 'object' || request === null) throw new UnusableCall('It must be an object with a name.');
-    if (options !== NO_OPTIONS) checkDispatchOptions(options);
+    const own = options === NO_OPTIONS ? options : checkedOptions(options);
     const read = requestedArguments(request);
     const malformed = read instanceof MalformedArguments ? read : undefined;
     const requested = requestedCall(request, read instanceof MalformedArguments ? NOTHING : read);
     const tools = this.#registry.snapshot();
-    const { signal, parent, settings = NO_SETTINGS, context = parent?.context ?? this.#context, onProgress } = options;
     const id = this.#uniqueId(requested.id, taken);
-    const dispatch = new Dispatch(
-      startedAt,
-      id,
-      requested,
-      malformed,
-      tools,
-      settings,
-      signal,
-      parent,
-      onProgress,
-      this.#host,
-    );
+    const dispatch = new Dispatch(startedAt, id, requested, malformed, tools, own, this.#host);
+    const context = own.context ?? own.parent?.context ?? this.#context;
     return ToolCall.begin(dispatch, context, tools.get(requested.name));
   }
 

@@ -185,7 +185,9 @@ interface ReadError {
   readonly name: string;
   readonly message: string;
   readonly code: string;
-  readonly failure: { readonly code: ToolErrorCode; readonly retryable: boolean; readonly executed: Executed } | undefined;
+  readonly failure:
+    | { readonly code: ToolErrorCode; readonly retryable: boolean; readonly executed: Executed }
+    | undefined;
 }
 
 function read(thrown: unknown): ReadError {

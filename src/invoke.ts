@@ -1,4 +1,4 @@
-import { ToolCall, type Validation } from './call.ts';
+import { type Taken, ToolCall } from './call.ts';
 import type { ContentPart } from './content.ts';
 import { isControlSignal } from './control.ts';
 import { AbortReason, type ToolError, toolError, toToolError } from './error.ts';
@@ -6,7 +6,7 @@ import type { Pending } from './guard.ts';
 import { Keeper } from './keeper.ts';
 import { controlOf } from './layer.ts';
 import { isPromise, type MaybePromise } from './maybe-promise.ts';
-import { failure, stopped, succeed, suspended, type ToolOutcome, unrunnable, withNote } from './outcome.ts';
+import { failure, NO_NOTES, stopped, succeed, suspended, type ToolOutcome, unrunnable, withNote } from './outcome.ts';
 import { toOutput } from './output.ts';
 import type { Tool } from './tool.ts';
 
@@ -28,7 +28,7 @@ export function invoke(call: ToolCall): MaybePromise<ToolOutcome> {
   }
 }
 
-function takeArguments(call: ToolCall): MaybePromise<Validation> {
+function takeArguments(call: ToolCall): MaybePromise<Taken> {
   try {
     return ToolCall.take(call);
   } catch (cause) {
@@ -53,7 +53,7 @@ class Invalid {
   }
 }
 
-function execute(call: ToolCall, validation: Validation): unknown {
+function execute(call: ToolCall, validation: Taken): unknown {
   if (!validation.valid) throw new Invalid(validation.error);
   ToolCall.scope(call).begun();
   return (call.tool as Tool<unknown>).execute?.(validation.parsed, call);
@@ -61,7 +61,9 @@ function execute(call: ToolCall, validation: Validation): unknown {
 
 function returnedOutcome(call: ToolCall, value: unknown): ToolOutcome {
   ToolCall.scope(call).over('yes');
-  return isControlSignal(value) ? suspended(call, value) : succeed(call, toOutput(value));
+  if (typeof value !== 'string')
+    return isControlSignal(value) ? suspended(call, value) : succeed(call, toOutput(value));
+  return { resolvedToolName: call.tool?.name ?? call.name, content: value, isError: false, notes: NO_NOTES };
 }
 
 function thrownOutcome(call: ToolCall, thrown: unknown): ToolOutcome {
@@ -87,7 +89,10 @@ function failedOutcome(call: ToolCall, thrown: unknown): ToolOutcome {
 /** A tool at work: what it answers after it has been answered for goes to the host as late. */
 class Run extends Keeper implements Pending {
   owner: number;
-  protected override readonly turns = 1;
+  protected override get turns(): number {
+    return 1;
+  }
+
   readonly #level: number;
   #generator: Generator | undefined = undefined;
 

@@ -34,7 +34,7 @@ export abstract class Keeper {
   }
 
   /** Turns of the event loop it waits after an abort, so that what is further inside can answer first. */
-  protected abstract readonly turns: number;
+  protected abstract get turns(): number;
 
   /** Lets the outcome out; a second one goes to the host as late. */
   protected settle(outcome: ToolOutcome): void {
@@ -71,7 +71,9 @@ export abstract class Keeper {
 
 /** Follows what was passed on into a scope, however many layers it goes through. */
 export class Follower extends Keeper {
-  protected override readonly turns = 3;
+  protected override get turns(): number {
+    return 3;
+  }
 
   constructor(call: ToolCall, scope: Scope, outcome: Promise<ToolOutcome>) {
     super(call, scope);

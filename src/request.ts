@@ -1,7 +1,7 @@
 import { MalformedArguments, NOTHING, readArguments } from './arguments.ts';
 import { type Progress, ToolCall } from './call.ts';
 import { ToolContext } from './context.ts';
-import type { JsonObject } from './json.ts';
+import { isPlainObject, type JsonObject } from './json.ts';
 import type { RequestedCall } from './outcome.ts';
 import type { Setting } from './settings.ts';
 
@@ -39,15 +39,18 @@ export class UnusableCall extends TypeError {
   }
 }
 
-/** @throws UnusableCall naming the option and what is allowed. */
-export function checkDispatchOptions(options: DispatchOptions): void {
-  const { signal, context, settings, parent, onProgress } = options;
+/** A copy of the options, for the caller's may change. @throws UnusableCall naming the option and what is allowed. */
+export function checkedOptions(options: DispatchOptions): DispatchOptions {
+  if (!isPlainObject(options)) throw new UnusableCall('Options of dispatch must be a plain object.');
+  const own: DispatchOptions = { ...options };
+  const { signal, context, settings, parent, onProgress } = own;
   if (signal !== undefined && typeof signal.addEventListener !== 'function') refuse('signal', 'an AbortSignal');
   if (context !== undefined && !(context instanceof ToolContext)) refuse('context', 'a ToolContext');
   if (settings !== undefined && !isSettings(settings))
     refuse('settings', 'an array of settings, such as timeoutMs(500)');
   if (parent !== undefined && !ToolCall.is(parent)) refuse('parent', 'the ToolCall that execute received');
   if (onProgress !== undefined && typeof onProgress !== 'function') refuse('onProgress', 'a function');
+  return own;
 }
 
 function isSettings(value: unknown): boolean {

@@ -8,6 +8,23 @@ import { noteExceeded, type ToolOutcome } from './outcome.ts';
 
 const abandoned: Guard = { depth: ABANDONED, pending: undefined, answer: null, fault: undefined };
 
+/** What an abort has to reach. */
+class Waiters {
+  /** Keeps the running tool. */
+  keeper: ToolKeeper | undefined = undefined;
+  /** Keeps whatever was passed on into the scope, where that is more than the tool. */
+  follower: Keeper | undefined = undefined;
+  /** Exists once `signal` has been read. */
+  controller: AbortController | undefined = undefined;
+  firstChild: Scope | undefined = undefined;
+  nextSibling: Scope | undefined = undefined;
+}
+
+const NOBODY = new Waiters();
+
+/** A keeper that knows which layer its promise has been passed on to. */
+type ToolKeeper = Keeper & { readonly owner: number };
+
 /**
  * A part of a dispatch that can be aborted on its own: the whole, or what a layer passed on through `abortScope`. Scopes form a
  * tree, and an abort reaches all below, nested dispatches included. Most calls are over before anything could wait for an abort,
@@ -24,15 +41,9 @@ export class Scope {
   readonly #limitMs: number | undefined;
   #startedAt: number | undefined = undefined;
   #call: ToolCall | undefined = undefined;
-  /** Keeps the running tool. */
-  #keeper: (Keeper & { readonly owner: number }) | undefined = undefined;
-  /** Keeps whatever was passed on into this scope, where that is more than the tool. */
-  #follower: Keeper | undefined = undefined;
-  #joined = false;
   #abortion: { readonly reason: unknown } | undefined = undefined;
-  #controller: AbortController | undefined = undefined;
-  #firstChild: Scope | undefined = undefined;
-  #nextSibling: Scope | undefined = undefined;
+  /** What waits for an abort in here; until something does, the scope is not in the tree. */
+  #waiters: Waiters | undefined = undefined;
 
   /** Without a parent it is the whole of a dispatch, which guards all the scopes in it. */
   constructor(dispatch: Dispatch, parent: Scope | undefined, depth: number, limitMs: number | undefined) {
@@ -71,18 +82,19 @@ export class Scope {
   }
 
   get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#join();
-      this.#controller = new AbortController();
-      if (this.aborted) this.#controller.abort(this.reason);
+    const waiters = this.#join();
+    if (waiters.controller === undefined) {
+      waiters.controller = new AbortController();
+      if (this.aborted) waiters.controller.abort(this.reason);
     }
-    return this.#controller.signal;
+    return waiters.controller.signal;
   }
 
   /** Aborts what is inside. The layer that made this scope may go on at once: what is inside no longer counts. */
   abort(reason: unknown, graceMs = 0): void {
     // Where the layer has passed on the tool's own promise, it is layers further outside that wait for the keeper's answer.
-    const passedOn = this.#keeper !== undefined && this.#keeper.owner < this.#depth;
+    const keeper = this.#waiters?.keeper;
+    const passedOn = keeper !== undefined && keeper.owner < this.#depth;
     const abandon = this.#parent !== undefined && !passedOn;
     if (abandon) this.abandon();
     this.#spread(reason, graceMs, abandon);
@@ -98,29 +110,30 @@ export class Scope {
   }
 
   #spread(reason: unknown, graceMs: number, abandon: boolean): void {
+    const { keeper, follower, controller, firstChild } = this.#waiters ?? NOBODY;
     if (abandon) this.guard = abandoned;
     if (this.#abortion === undefined) {
       this.#abortion = { reason };
-      this.#controller?.abort(reason);
+      controller?.abort(reason);
     }
-    for (let child = this.#firstChild; child !== undefined; child = child.#nextSibling) {
+    for (let child = firstChild; child !== undefined; child = child.#waiters?.nextSibling) {
       child.#spread(reason, graceMs, abandon && child.#parent === this);
     }
-    this.#keeper?.abort(graceMs);
-    this.#follower?.abort(graceMs);
+    keeper?.abort(graceMs);
+    follower?.abort(graceMs);
   }
 
   /** From now on an abort reaches what the tool's keeper waits for. */
-  keep(keeper: Keeper & { readonly owner: number }): void {
-    this.#join();
-    this.#keeper = keeper;
+  keep(keeper: ToolKeeper): void {
+    this.#join().keeper = keeper;
   }
 
-  /** Whether it was this keeper that was waiting; nothing waits any more. */
+  /** Whether it was this keeper that kept the tool; it no longer does. */
   release(keeper: Keeper): boolean {
-    if (this.#follower === keeper) this.#follower = undefined;
-    if (this.#keeper !== keeper) return false;
-    this.#keeper = undefined;
+    const waiters = this.#waiters;
+    if (waiters?.follower === keeper) waiters.follower = undefined;
+    if (waiters?.keeper !== keeper) return false;
+    waiters.keeper = undefined;
     return true;
   }
 
@@ -131,44 +144,47 @@ export class Scope {
       if (this.#startedAt === undefined) return outcome;
       return noteExceeded(outcome, this.dispatch.host.clock.now() - this.#startedAt, this.#limitMs);
     }
-    let keeper: Keeper | undefined = this.#keeper;
+    const waiters = this.#join();
+    let keeper: Keeper | undefined = waiters.keeper;
     if (keeper?.promise !== outcome) {
-      this.#join();
       keeper = new Follower(this.call, this, outcome);
-      this.#follower = keeper;
+      waiters.follower = keeper;
     }
     keeper.followed = true;
     keeper.listener = listener;
     return keeper.promise;
   }
 
-  #join(): void {
-    if (this.#joined || this.#parent === undefined) return;
-    this.#joined = true;
-    this.#parent.#join();
-    this.#parent.adopt(this);
+  #join(): Waiters {
+    if (this.#waiters === undefined) {
+      this.#waiters = new Waiters();
+      this.#parent?.adopt(this);
+    }
+    return this.#waiters;
   }
 
   /** Lets go of it: no abort comes through any more. */
   end(): void {
-    if (!this.#joined) return;
-    this.#joined = false;
-    this.#parent?.disown(this);
+    if (this.#waiters !== undefined) this.#parent?.disown(this);
   }
 
   /** Makes an abort of this scope reach another, which may be another dispatch's. */
   adopt(child: Scope): void {
-    child.#nextSibling = this.#firstChild;
-    this.#firstChild = child;
+    const waiters = this.#join();
+    child.#join().nextSibling = waiters.firstChild;
+    waiters.firstChild = child;
   }
 
   disown(child: Scope): void {
-    if (this.#firstChild === child) {
-      this.#firstChild = child.#nextSibling;
+    const next = child.#join().nextSibling;
+    let waiters = this.#join();
+    if (waiters.firstChild === child) {
+      waiters.firstChild = next;
       return;
     }
-    for (let other = this.#firstChild; other !== undefined; other = other.#nextSibling) {
-      if (other.#nextSibling === child) other.#nextSibling = child.#nextSibling;
+    for (let other = waiters.firstChild; other !== undefined; other = waiters.nextSibling) {
+      waiters = other.#join();
+      if (waiters.nextSibling === child) waiters.nextSibling = next;
     }
   }
 

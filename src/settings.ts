@@ -23,7 +23,11 @@ export function settingKey<Value>(check?: (value: Value) => void): SettingKey<Va
 }
 
 /** The last value given under a key. */
-export function readSetting<Value>(settings: readonly Setting[], key: SettingKey<Value>): Value | undefined {
+export function readSetting<Value>(
+  settings: readonly Setting[] | undefined,
+  key: SettingKey<Value>,
+): Value | undefined {
+  if (settings === undefined) return undefined;
   for (let index = settings.length - 1; index >= 0; index--) {
     const setting = settings[index];
     if (setting?.key === key) return setting.value as Value;
