@@ -2,15 +2,16 @@ import pTimeout from 'p-timeout';
 import {
   AbortReason,
   checkOptions,
+  controlOf,
   copyJson,
   type DispatchNote,
   deepFreeze,
   failure,
   isFunction,
+  isLimitMs,
   isPromise,
   type JsonObject,
   type JsonValue,
-  MAX_DELAY_MS,
   type MaybePromise,
   type Middleware,
   type Next,
@@ -19,6 +20,7 @@ import {
   PermissionCheck,
   printable,
   stopped,
+  suspended,
   type Tool,
   type ToolCall,
   type ToolContext,
@@ -58,10 +60,6 @@ export interface PermissionOptions {
   readonly approvalLimitMs?: number;
 }
 
-const isLimit: OptionCheck = (value) =>
-  (typeof value === 'number' && value > 0 && (value <= MAX_DELAY_MS || value === Number.POSITIVE_INFINITY)) ||
-  `milliseconds above 0 and up to ${MAX_DELAY_MS}, or Infinity`;
-
 const isRules: OptionCheck = (value) =>
   typeof value === 'function' ||
   (Array.isArray(value) && value.length > 0 && value.every((rule) => typeof rule === 'function')) ||
@@ -83,8 +81,8 @@ export function permission(options: PermissionOptions = {}): Middleware {
   checkOptions('permission', options, {
     check: isRules,
     approver: isFunction,
-    checkLimitMs: isLimit,
-    approvalLimitMs: isLimit,
+    checkLimitMs: isLimitMs,
+    approvalLimitMs: isLimitMs,
   });
   const { check = denyByDefault, approver, checkLimitMs = 30_000, approvalLimitMs = 300_000 } = options;
   const judge = strictest([check].flat());
@@ -101,6 +99,9 @@ export function permission(options: PermissionOptions = {}): Middleware {
   async function gate(original: ToolCall, next: Next, judged: MaybePromise<Verdict>): Promise<ToolOutcome> {
     const { call, verdict } = await decide(original, judged);
     if (call.aborted) return stopped(call);
+    // A rule or an approver that suspends the call has not failed: it is to be answered later.
+    const control = verdict.type === 'deny' ? controlOf(verdict.cause, call) : undefined;
+    if (control !== undefined) return suspended(call, control);
     const outcome = verdict.type === 'allow' ? await next(call) : failure(call, errorOf(call, verdict));
     return call === original ? outcome : withNote(outcome, editNote(call));
   }

@@ -2,8 +2,8 @@ import {
   AbortReason,
   type AbortScope,
   checkOptions,
+  isLimitMs,
   isPromise,
-  MAX_DELAY_MS,
   type Middleware,
   named,
   type OptionCheck,
@@ -30,16 +30,11 @@ export interface TimeoutOptions {
   readonly graceMs?: PerTool<number>;
 }
 
-const LIMIT = `milliseconds above 0 and up to ${MAX_DELAY_MS} (24.8 days), or Infinity`;
-
-const isLimit: OptionCheck = (value) =>
-  (typeof value === 'number' && value > 0 && (value <= MAX_DELAY_MS || value === Number.POSITIVE_INFINITY)) || LIMIT;
-
-const isGrace: OptionCheck = (value) => value === 0 || isLimit(value) === true || `0, ${LIMIT}`;
+const isGrace: OptionCheck = (value) => value === 0 || isLimitMs(value) === true || `0, or ${isLimitMs(0)}`;
 
 /** The limit for one call, before the middleware's own: `dispatch(call, { settings: [timeoutMs(500)] })`. */
 export const timeoutMs: SettingKey<number> = settingKey((value) =>
-  checkOptions('settings', { timeoutMs: value }, { timeoutMs: isLimit }),
+  checkOptions('settings', { timeoutMs: value }, { timeoutMs: isLimitMs }),
 );
 
 /**
@@ -53,7 +48,7 @@ export const timeoutMs: SettingKey<number> = settingKey((value) =>
  * @example timeout({ limitMs: { default: 10_000, byTool: { deploy: Infinity } } })
  */
 export function timeout(options: TimeoutOptions = {}): Middleware {
-  checkOptions('timeout', options, { limitMs: perToolCheck(isLimit), graceMs: perToolCheck(isGrace) });
+  checkOptions('timeout', options, { limitMs: perToolCheck(isLimitMs), graceMs: perToolCheck(isGrace) });
   const limitOf = perTool(options.limitMs, 120_000);
   const graceOf = perTool(options.graceMs, 0);
 

@@ -40,6 +40,7 @@ export { forModel } from './for-model.ts';
 export type { FromJsonSchema, InferInput } from './infer-input.ts';
 export { cloneJson, copyJson, isPlainObject, type JsonObject, type JsonValue, kindOf, toJson } from './json.ts';
 export type { SettleListener } from './keeper.ts';
+export { controlOf } from './layer.ts';
 export { isPromise, type MaybePromise } from './maybe-promise.ts';
 export { after, compose, type Middleware, type Next, named } from './middleware.ts';
 export {
@@ -48,6 +49,7 @@ export {
   isBoolean,
   isCount,
   isFunction,
+  isLimitMs,
   isOneOf,
   type OptionCheck,
   type OptionChecks,
@@ -63,6 +65,7 @@ export {
   type RequestedCall,
   stopped,
   succeed,
+  suspended,
   type ToolDispatchResult,
   type ToolOutcome,
   unrunnable,

@@ -1,3 +1,4 @@
+import { MAX_DELAY_MS } from './clock.ts';
 import { isPlainObject, kindOf } from './json.ts';
 
 /** Checks one option's value: true, or what is allowed, as in `must be …`. */
@@ -35,6 +36,11 @@ export const isBoolean: OptionCheck = (value) => typeof value === 'boolean' || '
 
 /** A function. */
 export const isFunction: OptionCheck = (value) => typeof value === 'function' || 'a function';
+
+/** A time limit: milliseconds that a timer can hold, or Infinity for none. */
+export const isLimitMs: OptionCheck = (value) =>
+  (typeof value === 'number' && value > 0 && (value <= MAX_DELAY_MS || value === Number.POSITIVE_INFINITY)) ||
+  `milliseconds above 0 and up to ${MAX_DELAY_MS} (24.8 days), or Infinity`;
 
 /** One of some words. */
 export function isOneOf(...words: readonly string[]): OptionCheck {

@@ -6,11 +6,11 @@ import * as middleware from 'toolonion/middleware';
 
 const coreNames = `
   AbortReason MAX_DELAY_MS MalformedArguments PermissionCheck REDACTED ReadonlyToolRegistry TimeLimit ToolCall
-  ToolContext ToolFailure ToolOutput ToolRegistry after checkOptions cloneJson compose copyJson createDispatcher
+  ToolContext ToolFailure ToolOutput ToolRegistry after checkOptions cloneJson compose controlOf copyJson createDispatcher
   cutTexts deepFreeze defineTool describeError extensionKey fail failure forModel isBoolean isConcurrencySafe
-  isContent isContentPart isCount isFunction isJsonLonger isOneOf isOutcome isPlainObject isPromise
+  isContent isContentPart isCount isFunction isJsonLonger isLimitMs isOneOf isOutcome isPlainObject isPromise
   isStandardSchema isTool kindOf named notFound perTool perToolCheck printable redactor settingKey shrinkJson
-  sizeOf stopped succeed systemClock textOf toJson toOutput toToolError toolError unrunnable withNote
+  sizeOf stopped succeed suspended systemClock textOf toJson toOutput toToolError toolError unrunnable withNote
 `;
 
 const middlewareNames = `

@@ -65,6 +65,36 @@ function person() {
   return { approver, requests, answers };
 }
 
+test('P07: a rule or an approver that suspends the call is no failure, and nothing runs', async () => {
+  let ran = false;
+  const tool = defineTool({
+    name: 'tool',
+    description: 'A tool.',
+    execute: () => {
+      ran = true;
+    },
+  });
+  let suspend = (): unknown => undefined;
+  const watch: Middleware = (call, next) => {
+    suspend = () => call.suspend({ reason: 'Asked by mail.' });
+    return next(call);
+  };
+  const throwing = (): never => {
+    throw suspend();
+  };
+  const ways = [
+    permission({ check: throwing }),
+    permission({ check: async () => throwing() }),
+    permission({ check: () => suspend() as never }),
+    permission({ check: () => PermissionCheck.ask('?'), approver: async () => throwing() }),
+  ];
+  for (const gate of ways) {
+    const result = await createDispatcher({ tools: [tool], middleware: [watch, gate] }).dispatch({ name: 'tool' });
+    expect(result).toMatchObject({ isError: false, content: 'Asked by mail.', control: { type: 'suspend' } });
+  }
+  expect(ran).toBe(false);
+});
+
 describe('closed by default', () => {
   test('a gate without rules denies everything', async () => {
     const { dispatch, ran } = setUp({});

@@ -159,7 +159,7 @@ describe('the limit', () => {
   });
 
   test.each([-1, Number.NaN, 2 ** 31, 'long'])('a grace of %p is refused where it is given', (value) => {
-    expect(() => timeout({ graceMs: value as number })).toThrow(/"graceMs" of timeout must be 0, milliseconds above 0/);
+    expect(() => timeout({ graceMs: value as number })).toThrow(/"graceMs" of timeout must be 0, or milliseconds above 0/);
   });
 
   test('an option it does not have is refused', () => {
