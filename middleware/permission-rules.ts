@@ -156,10 +156,14 @@ export function strictest(list: readonly PermissionRule[]): (call: ToolCall) => 
 
 type Judge = (call: ToolCall) => MaybePromise<Verdict>;
 
+/** The usual answer, known by identity: it needs no second look. */
+const ALLOWED: Verdict = PermissionCheck.allow();
+
 function soundly(rule: PermissionRule): Judge {
   return (call) => {
     try {
       const answer: unknown = rule(call);
+      if (answer === ALLOWED) return ALLOWED;
       if (!isPromise(answer)) return verdictIn(answer, call);
       return Promise.resolve(answer).then((settled) => verdictIn(settled, call));
     } catch (thrown) {

@@ -92,7 +92,7 @@ export function permission(options: PermissionOptions = {}): Middleware {
     if (refusal !== undefined) return refusal;
     if (call.aborted) return stopped(call);
     const verdict = judge(call);
-    return !isPromise(verdict) && verdict.type === 'allow' ? next(call) : gate(call, next, verdict);
+    return verdict === ALLOWED ? next(call) : gate(call, next, verdict);
   });
 
   /** Where a verdict becomes an outcome. */
@@ -111,7 +111,7 @@ export function permission(options: PermissionOptions = {}): Middleware {
     const found = await within(judged, checkLimitMs, call, 'its permission check');
     const asking = found.type === 'ask' && !approved;
     const verdict = asking ? await ask(call, found.prompt) : found;
-    if (verdict.type === 'ask') return { call, verdict: ALLOW };
+    if (verdict.type === 'ask') return { call, verdict: ALLOWED };
     if (verdict.type !== 'modify') return { call, verdict };
     if (edits === MAX_EDITS) return { call, verdict: fault('its arguments were edited again and again') };
     const edited = await within(edit(call, verdict.input), checkLimitMs, call, 'the check of its edited arguments');
@@ -148,7 +148,7 @@ interface Decision {
 /** What can come of asking. */
 type Answer = Exclude<Verdict, { readonly type: 'ask' }>;
 
-const ALLOW = Object.freeze({ type: 'allow' });
+const ALLOWED = PermissionCheck.allow() as { readonly type: 'allow' };
 
 function denyByDefault(): PermissionCheck {
   return PermissionCheck.deny('no permission rules are set up');
@@ -176,7 +176,7 @@ async function within<Value>(
 }
 
 function answerIn(answer: unknown, call: ToolCall): Answer {
-  if (answer === true) return ALLOW;
+  if (answer === true) return ALLOWED;
   const check = answer === false ? PermissionCheck.deny() : checkIn(answer, call);
   if (check === undefined || check.type === 'ask') return fault('its approver gave no valid answer', answer);
   return check.type === 'deny' ? { type: 'deny', error: errorOf(call, check, ' by the user') } : check;
