@@ -71,7 +71,7 @@ export function validation(options: ValidationOptions = {}): ValidationMiddlewar
 
   function goOn(call: ToolCall, next: Next, found: unknown): MaybePromise<ToolOutcome> {
     if (found instanceof Faults || found instanceof Unusable) return failure(call, errorOf(call, found));
-    // Looked for now: a tool may change what it receives.
+    // Before the tool runs: it may change what it receives.
     const dropped = droppedKeys(call, found);
     const outcome = next(call.with({ parsed: found, validator: validate }));
     return dropped.length === 0 ? outcome : noted(outcome, droppedNote(dropped));
