@@ -85,5 +85,5 @@ function unusable(call: ToolCall, { cause }: Unusable): ToolOutcome {
 }
 
 function subjectOf(call: ToolCall): string {
-  return `Tool "${printable(call.tool?.name ?? call.name)}"`;
+  return `Tool "${printable(call.toolName)}"`;
 }

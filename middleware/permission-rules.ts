@@ -120,7 +120,7 @@ function matches({ when }: Matcher, call: ToolCall): boolean {
 }
 
 function question(call: ToolCall): PermissionCheck {
-  return PermissionCheck.ask(`Run "${printable(call.tool?.name ?? call.name)}"?`);
+  return PermissionCheck.ask(`Run "${printable(call.toolName)}"?`);
 }
 
 function isToolRule(value: unknown): boolean {

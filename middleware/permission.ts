@@ -26,6 +26,7 @@ import {
   type ToolContext,
   type ToolError,
   type ToolOutcome,
+  timersOf,
   toolError,
   unrunnable,
   withNote,
@@ -163,13 +164,13 @@ async function within<Value>(
   onLimit: () => Denial = () => fault(`${who} took longer than ${limitMs} ms`),
 ): Promise<Value | Denial> {
   if (!isPromise(work)) return work;
-  const { clock, signal } = call;
-  const customTimers = {
-    setTimeout: (callback: () => void, delayMs: number) => clock.setTimeout(callback, delayMs),
-    clearTimeout: (timer: unknown) => clock.clearTimeout(timer),
-  } as unknown as { setTimeout: typeof setTimeout; clearTimeout: typeof clearTimeout };
   try {
-    return await pTimeout(work, { milliseconds: limitMs, fallback: onLimit, customTimers, signal });
+    return await pTimeout(work, {
+      milliseconds: limitMs,
+      fallback: onLimit,
+      customTimers: timersOf(call.clock),
+      signal: call.signal,
+    });
   } catch (thrown) {
     return fault(`${who} failed`, thrown);
   }
@@ -211,5 +212,5 @@ function editNote(call: ToolCall): DispatchNote {
 }
 
 function nameOf(call: ToolCall): string {
-  return printable(call.tool?.name ?? call.name);
+  return printable(call.toolName);
 }

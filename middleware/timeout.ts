@@ -53,7 +53,7 @@ export function timeout(options: TimeoutOptions = {}): Middleware {
   const graceOf = perTool(options.graceMs, 0);
 
   return named('timeout', function timeout(call, next) {
-    const toolName = call.tool?.name ?? call.name;
+    const toolName = call.toolName;
     const limitMs = call.setting(timeoutMs) ?? limitOf(toolName);
     if (limitMs === Number.POSITIVE_INFINITY) return next(call);
     const scope = call.abortScope(limitMs);
@@ -80,7 +80,7 @@ class CallLimit extends TimeLimit {
   }
 
   protected override onLimit(): void {
-    const tool = printable(this.#call.tool?.name ?? this.#call.name);
+    const tool = printable(this.#call.toolName);
     const message = `Tool "${tool}" did not finish within its limit of ${this.#limitMs} ms.`;
     this.#scope.abort(new AbortReason(toolError('timeout', message)), this.#graceMs);
   }

@@ -89,7 +89,7 @@ export function validation(options: ValidationOptions = {}): ValidationMiddlewar
   }
 
   function errorOf(call: ToolCall, found: Faults | Unusable): ToolError {
-    const subject = `The arguments of tool "${printable(call.tool?.name ?? call.name)}"`;
+    const subject = `The arguments of tool "${printable(call.toolName)}"`;
     if (found instanceof Unusable) {
       const message = `${subject} could not be checked: its input schema failed, which is no fault of the call. Use another tool.`;
       return toolError('internal', message, { cause: found.cause });

@@ -137,7 +137,12 @@ export class ToolCall {
     return this.#scope.dispatch.requested.name;
   }
 
-  /** The arguments as sent, repaired or edited: what approvers, logs and keys see. */
+  /** The name of the tool that will run; the one that was asked for where there is none. */
+  get toolName(): string {
+    return this.#tool?.name ?? this.name;
+  }
+
+  /** The arguments as sent, or edited: what approvers, logs and keys see. */
   get input(): JsonValue {
     return this.#input;
   }
@@ -185,6 +190,11 @@ export class ToolCall {
   /** Whether `signal` has aborted. */
   get aborted(): boolean {
     return this.#scope.aborted;
+  }
+
+  /** Why `signal` has aborted. */
+  get abortReason(): unknown {
+    return this.#scope.reason;
   }
 
   /** What is known by now of the tool's effect. */
@@ -235,11 +245,7 @@ export class ToolCall {
     const { onProgress } = dispatch.options;
     const { depth } = guard;
     if (onProgress === undefined || depth === ANSWERED || depth === ABANDONED) return;
-    try {
-      onProgress(progress, this);
-    } catch {
-      // An observer must not fail the tool it observes.
-    }
+    dispatch.host.tell('onProgress', () => onProgress(progress, this));
   }
 
   /** Stops the call here, to be answered later: a tool or middleware returns or throws what this makes. */

@@ -2,7 +2,7 @@ import { onAbort } from './abort-listeners.ts';
 import type { MalformedArguments } from './arguments.ts';
 import { ToolCall } from './call.ts';
 import type { Clock } from './clock.ts';
-import { BEFORE_FIRST_LAYER, type Guard, type Pending } from './guard.ts';
+import { BEFORE_FIRST_LAYER, type Guard, NO_ANSWER, type Pending } from './guard.ts';
 import type { RequestedCall, ToolOutcome } from './outcome.ts';
 import type { ReadonlyToolRegistry } from './registry.ts';
 import type { DispatchOptions } from './request.ts';
@@ -11,8 +11,12 @@ import { Scope } from './scope.ts';
 /** How the inside of a dispatch reaches its dispatcher. */
 export interface Host {
   readonly clock: Clock;
+  /** Makes an id for a call without one. Never throws. */
+  readonly newId: () => string;
   /** Takes what a tool answered after its call had been answered. Never throws. */
   readonly late: (outcome: ToolOutcome, call: ToolCall) => void;
+  /** Calls one of the host's observers, whose failure is nobody else's. Never throws. */
+  readonly tell: (observer: string, call: () => unknown) => void;
   /** Whether something thrown is the host's own control signal. Never throws. */
   readonly isInterrupt: (thrown: unknown) => boolean;
 }
@@ -22,7 +26,7 @@ export class Dispatch implements Guard {
   readonly scope: Scope;
   depth: number = BEFORE_FIRST_LAYER;
   pending: Pending | undefined = undefined;
-  answer: ToolOutcome | null = null;
+  answer: ToolOutcome = NO_ANSWER;
   fault: ToolOutcome | undefined = undefined;
   /** Whether the onion has given a promise: until then everything happened in one go. */
   waited = false;
@@ -65,7 +69,7 @@ export class Dispatch implements Guard {
 
   get callerReason(): unknown {
     const { signal, parent } = this.options;
-    return signal?.aborted === true ? signal.reason : parent?.signal.reason;
+    return signal?.aborted === true ? signal.reason : parent?.abortReason;
   }
 
   /** The onion's outcome, or what is answered in its place where the caller aborts and no layer answers. */

@@ -90,7 +90,7 @@ function isClock(value: unknown): boolean {
 }
 
 const NO_OPTIONS: DispatchOptions = Object.freeze({});
-/** Calls are given new ids this often before an id generator that repeats itself is passed over. */
+/** Times `generateId` may give an id that is taken before nanoid is used. */
 const ID_ATTEMPTS = 10;
 
 class OnionDispatcher implements Dispatcher {
@@ -100,17 +100,15 @@ class OnionDispatcher implements Dispatcher {
   readonly #onion: Next;
   readonly #context: ToolContext;
   readonly #host: Host;
-  readonly #generateId: () => string;
   readonly #inFlight: InFlight;
 
   constructor(options: DispatcherOptions, inFlight: InFlight) {
-    const { tools = [], middleware = [], context = new ToolContext(), generateId = nanoid } = options;
+    const { tools = [], middleware = [], context = new ToolContext() } = options;
     this.#registry = tools instanceof ToolRegistry ? tools : new ToolRegistry(tools);
     this.#options = { ...options, tools: this.#registry, context };
     this.#onion = compose([...middleware], invoke);
     this.#context = context;
     this.#host = hostOf(options);
-    this.#generateId = generateId;
     this.#inFlight = inFlight;
     this.middlewareNames = middleware.map((layer) => layer.name);
   }
@@ -134,7 +132,7 @@ class OnionDispatcher implements Dispatcher {
   ): Promise<readonly ToolDispatchResult[]> {
     const results: ToolDispatchResult[] = [];
     const taken = new Set<string>();
-    for (const request of requests) {
+    for (const request of listOf(requests)) {
       const result = await this.#dispatch(request, options, taken);
       taken.add(result.toolCallId);
       results.push(result);
@@ -180,7 +178,7 @@ class OnionDispatcher implements Dispatcher {
     let id = asked;
     for (let attempt = 0; ; attempt++) {
       if (id !== undefined && id !== '' && !this.#inFlight.has(id) && taken?.has(id) !== true) return id;
-      id = attempt < ID_ATTEMPTS ? this.#generateId() : nanoid();
+      id = attempt < ID_ATTEMPTS ? this.#host.newId() : nanoid();
     }
   }
 
@@ -230,13 +228,24 @@ class OnionDispatcher implements Dispatcher {
   }
 }
 
+/** The calls of a turn: none where a model made none, and one that came without its list. */
+function listOf(requests: readonly ToolCallRequest[] | null | undefined): readonly ToolCallRequest[] {
+  return Array.isArray(requests) ? requests : [requests ?? []].flat();
+}
+
 function hasFourKeys(outcome: ToolOutcome): boolean {
   let keys = 0;
   for (const _ in outcome) keys++;
   return keys === 4;
 }
 
-function hostOf({ clock = systemClock, onLate, onWarning, isControlSignal }: DispatcherOptions): Host {
+function hostOf({
+  clock = systemClock,
+  generateId = nanoid,
+  onLate,
+  onWarning,
+  isControlSignal,
+}: DispatcherOptions): Host {
   const warn = (message: string, cause: unknown) => {
     try {
       if (onWarning === undefined)
@@ -246,15 +255,27 @@ function hostOf({ clock = systemClock, onLate, onWarning, isControlSignal }: Dis
       // There is nobody left to tell.
     }
   };
+  const tell: Host['tell'] = (observer, call) => {
+    try {
+      const told: unknown = call();
+      if (isPromise(told)) told.then(undefined, (thrown: unknown) => warn(`${observer} failed`, thrown));
+    } catch (thrown) {
+      warn(`${observer} failed`, thrown);
+    }
+  };
   return {
     clock,
-    late: (outcome, call) => {
+    tell,
+    late: (outcome, call) => tell('onLate', () => onLate?.(outcome, call)),
+    newId: () => {
       try {
-        const told: unknown = onLate?.(outcome, call);
-        if (isPromise(told)) told.then(undefined, (thrown: unknown) => warn('onLate failed', thrown));
+        const id: unknown = generateId();
+        if (typeof id === 'string' && id !== '') return id;
+        warn('generateId must give text that is not empty', id);
       } catch (thrown) {
-        warn('onLate failed', thrown);
+        warn('generateId failed', thrown);
       }
+      return nanoid();
     },
     isInterrupt: (thrown) => {
       try {

@@ -6,6 +6,9 @@ export const ABANDONED = -2;
 export const FAULTED = -3;
 export const ANSWERED = -4;
 
+/** What `Guard.answer` is before the first: no layer can return it. */
+export const NO_ANSWER: ToolOutcome = Object.freeze({ resolvedToolName: '', content: '', isError: true, notes: [] });
+
 /** An answer under way: once it is there, the layer numbered `owner` is the innermost that has not answered. */
 export interface Pending {
   readonly promise: Promise<ToolOutcome>;
@@ -20,8 +23,8 @@ export interface Guard {
   depth: number;
   /** The innermost answer under way: a layer that returns this very promise only passes it on. */
   pending: Pending | undefined;
-  /** The last answer given, which needs no second look where the next layer passes it on; null before the first. */
-  answer: ToolOutcome | null;
+  /** The last answer given, which needs no second look where the next layer passes it on. */
+  answer: ToolOutcome;
   /** What every layer answers once one of them has broken the rules. */
   fault: ToolOutcome | undefined;
 }

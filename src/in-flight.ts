@@ -5,7 +5,6 @@ export class InFlight {
   readonly #others = new Set<string>();
 
   has(id: string): boolean {
-    if (this.#alone === undefined && this.#others.size === 0) return false;
     return id === this.#alone || this.#others.has(id);
   }
 

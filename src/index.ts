@@ -86,7 +86,7 @@ export {
   type StandardSchema,
   type StandardSchemaProps,
 } from './standard-schema.ts';
-export { TimeLimit } from './time-limit.ts';
+export { TimeLimit, timersOf } from './time-limit.ts';
 export { defineTool, isConcurrencySafe, isTool, type Tool, type ToolDefinition } from './tool.ts';
 export {
   type CutOptions,

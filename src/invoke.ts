@@ -63,7 +63,7 @@ function returnedOutcome(call: ToolCall, value: unknown): ToolOutcome {
   ToolCall.scope(call).over('yes');
   if (typeof value !== 'string')
     return isControlSignal(value) ? suspended(call, value) : succeed(call, toOutput(value));
-  return { resolvedToolName: call.tool?.name ?? call.name, content: value, isError: false, notes: NO_NOTES };
+  return { resolvedToolName: call.toolName, content: value, isError: false, notes: NO_NOTES };
 }
 
 function thrownOutcome(call: ToolCall, thrown: unknown): ToolOutcome {
@@ -83,22 +83,18 @@ function lateFailure(call: ToolCall, thrown: unknown): ToolOutcome {
 }
 
 function failedOutcome(call: ToolCall, thrown: unknown): ToolOutcome {
-  return failure(call, toToolError(thrown, call.tool?.name ?? call.name));
+  return failure(call, toToolError(thrown, call.toolName));
 }
 
 /** A tool at work: what it answers after it has been answered for goes to the host as late. */
 class Run extends Keeper implements Pending {
   owner: number;
-  protected override get turns(): number {
-    return 1;
-  }
-
   readonly #level: number;
   #generator: Generator | undefined = undefined;
 
   constructor(call: ToolCall) {
     const scope = ToolCall.scope(call);
-    super(call, scope);
+    super(call, scope, 1);
     const { guard } = scope;
     this.owner = guard.depth;
     this.#level = guard.depth + 1;
@@ -137,7 +133,7 @@ class Run extends Keeper implements Pending {
     const { reason } = this.scope;
     if (this.answered || !AbortReason.is(reason)) return outcome;
     const message = `${reason.message} It answered soon after, all the same.`;
-    return withNote(outcome, { type: 'exceeded', by: 'timeout', message });
+    return withNote(outcome, { type: 'exceeded', by: 'dispatcher', message });
   }
 
   override abort(graceMs: number): void {

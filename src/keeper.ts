@@ -1,6 +1,6 @@
 import type { ToolCall } from './call.ts';
 import { afterTurns } from './clock.ts';
-import { isStopped, stopped, type ToolOutcome } from './outcome.ts';
+import { fail, isStopped, stopped, type ToolOutcome } from './outcome.ts';
 import type { Scope } from './scope.ts';
 
 /** Who wants to know that an outcome is there. */
@@ -18,11 +18,14 @@ export abstract class Keeper {
   protected readonly call: ToolCall;
   protected readonly scope: Scope;
   #resolve: ((outcome: ToolOutcome) => void) | undefined = undefined;
+  readonly #turnsAfterAbort: number;
   #timer: unknown = undefined;
 
-  protected constructor(call: ToolCall, scope: Scope) {
+  /** @param turnsAfterAbort Turns of the event loop it waits after an abort: more than what is further inside may take. */
+  protected constructor(call: ToolCall, scope: Scope, turnsAfterAbort: number) {
     this.call = call;
     this.scope = scope;
+    this.#turnsAfterAbort = turnsAfterAbort;
     this.promise = new Promise((resolve) => {
       this.#resolve = resolve;
     });
@@ -32,9 +35,6 @@ export abstract class Keeper {
   protected get answered(): boolean {
     return this.#resolve === undefined;
   }
-
-  /** Turns of the event loop it waits after an abort, so that what is further inside can answer first. */
-  protected abstract get turns(): number;
 
   /** Lets the outcome out; a second one goes to the host as late. */
   protected settle(outcome: ToolOutcome): void {
@@ -58,9 +58,9 @@ export abstract class Keeper {
     const giveUp = () => {
       if (!this.answered) this.settle(this.givenUp());
     };
-    if (graceMs <= 0) afterTurns(this.turns, giveUp);
+    if (graceMs <= 0) afterTurns(this.#turnsAfterAbort, giveUp);
     else if (graceMs !== Number.POSITIVE_INFINITY)
-      this.#timer = clock.setTimeout(() => afterTurns(this.turns, giveUp), graceMs);
+      this.#timer = clock.setTimeout(() => afterTurns(this.#turnsAfterAbort, giveUp), graceMs);
   }
 
   /** What is answered in its place. */
@@ -71,13 +71,14 @@ export abstract class Keeper {
 
 /** Follows what was passed on into a scope, however many layers it goes through. */
 export class Follower extends Keeper {
-  protected override get turns(): number {
-    return 3;
-  }
-
   constructor(call: ToolCall, scope: Scope, outcome: Promise<ToolOutcome>) {
-    super(call, scope);
-    outcome.then((settled) => this.settle(settled));
+    // The tool's keeper takes one turn to answer; what it answers has two more to come through the layers.
+    super(call, scope, 3);
+    outcome.then(
+      (settled) => this.settle(settled),
+      (cause) =>
+        this.settle(fail(call, 'internal', 'What a layer followed has failed.', { executed: call.executed, cause })),
+    );
   }
 
   protected override settle(outcome: ToolOutcome): void {

@@ -10,7 +10,7 @@ export function leave(call: ToolCall, level: number, owner: number, name: string
   if (guard.depth !== level) return leaveOddly(call, level, name, answer);
   guard.depth = owner;
   guard.pending = undefined;
-  if (answer !== null && answer === guard.answer) return answer;
+  if (answer === guard.answer) return answer;
   const outcome = isOutcome(answer) ? answer : rubbish(call, name, answer);
   guard.answer = outcome;
   return outcome;

@@ -17,7 +17,7 @@ import type { ToolOutput } from './output.ts';
 
 /** What a layer did to a call, for whoever reads the result. */
 export interface DispatchNote {
-  /** The kind: `edited`, `truncated`, `routed`, `repaired`, `exceeded`, … A middleware may add kinds of its own. */
+  /** The kind: `edited`, `truncated`, `exceeded`, `dropped_keys`, `id_replaced`, … A middleware may add kinds of its own. */
   readonly type: string;
   /** The middleware that did it. */
   readonly by: string;
@@ -66,7 +66,7 @@ export const NO_NOTES: readonly DispatchNote[] = Object.freeze([]);
 
 /** The outcome of a tool that answered. */
 export function succeed(call: ToolCall, output: ToolOutput): ToolOutcome {
-  const resolvedToolName = call.tool?.name ?? call.name;
+  const resolvedToolName = call.toolName;
   const { content, isError, structured } = output;
   return structured === undefined
     ? { resolvedToolName, content, isError, notes: NO_NOTES }
@@ -80,14 +80,14 @@ export function fail(call: ToolCall, code: ToolErrorCode, message: string, optio
 
 /** The outcome for a ToolError that is already made. */
 export function failure(call: ToolCall, error: ToolError): ToolOutcome {
-  const resolvedToolName = call.tool?.name ?? call.name;
+  const resolvedToolName = call.toolName;
   return { resolvedToolName, content: error.message, isError: true, error, notes: NO_NOTES };
 }
 
 /** The outcome of a call that stops here without having failed. */
 export function suspended(call: ToolCall, control: ControlSignal): ToolOutcome {
   const content = control.type === 'suspend' ? control.request.reason : '';
-  return { resolvedToolName: call.tool?.name ?? call.name, content, isError: false, notes: NO_NOTES, control };
+  return { resolvedToolName: call.toolName, content, isError: false, notes: NO_NOTES, control };
 }
 
 /** The same outcome with one more note. */
@@ -107,9 +107,9 @@ export function isOutcome(value: unknown): value is ToolOutcome {
 /** The outcome of a call that was aborted: cancelled, or what the aborting layer gave as its reason, with what is known of its effect. */
 export function stopped(call: ToolCall, cause?: unknown): ToolOutcome {
   const { executed } = call;
-  const { reason } = call.signal;
+  const { abortReason: reason } = call;
   const layers = AbortReason.is(reason) ? reason.toolError : undefined;
-  const tool = printable(call.tool?.name ?? call.name);
+  const tool = printable(call.toolName);
   const what = layers?.message ?? `The call of tool "${tool}" was cancelled.`;
   const outcome = fail(call, layers?.code ?? 'cancelled', `${what} ${STOPPED[executed]}`, {
     executed,
@@ -133,11 +133,12 @@ const STOPPED: Readonly<Record<Executed, string>> = {
   unknown: 'It may still be running, so its effect is unknown: check before you call it again.',
 };
 
-/** Tells of a tool that took longer than its limit and could not be stopped, as it let nothing else run. */
+/** Tells of a call that was answered at once, and yet too late: nothing else could run meanwhile, so nothing could stop it. */
 export function noteExceeded(outcome: ToolOutcome, takenMs: number, limitMs: number | undefined): ToolOutcome {
   if (limitMs === undefined || takenMs <= limitMs) return outcome;
-  const message = `The tool took ${Math.round(takenMs)} ms, more than its limit of ${limitMs} ms; it let nothing else run, so it could not be stopped.`;
-  return withNote(outcome, { type: 'exceeded', by: 'timeout', message });
+  const taken = Math.round(takenMs);
+  const message = `The event loop was busy with this call for ${taken} ms, longer than its limit of ${limitMs} ms, so that nothing could stop it.`;
+  return withNote(outcome, { type: 'exceeded', by: 'dispatcher', message });
 }
 
 /** The answer for a call that no tool can take: nameless, unknown, unreadable, or only shown to the model. */

@@ -30,7 +30,7 @@ export interface DispatchOptions {
   readonly onProgress?: (progress: Progress, call: ToolCall) => void;
 }
 
-/** A call or its options are none, and the message says so. */
+/** Thrown for what is not a request, or for options that cannot be used; the message says what is allowed. */
 export class UnusableCall extends TypeError {
   readonly #own = true;
 

@@ -1,12 +1,12 @@
 import type { ToolCall } from './call.ts';
 import type { Dispatch } from './dispatch.ts';
 import type { Executed } from './error.ts';
-import { ABANDONED, type Guard } from './guard.ts';
+import { ABANDONED, type Guard, NO_ANSWER } from './guard.ts';
 import { Follower, type Keeper, type SettleListener } from './keeper.ts';
 import { isPromise, type MaybePromise } from './maybe-promise.ts';
 import { noteExceeded, type ToolOutcome } from './outcome.ts';
 
-const abandoned: Guard = { depth: ABANDONED, pending: undefined, answer: null, fault: undefined };
+const abandoned: Guard = { depth: ABANDONED, pending: undefined, answer: NO_ANSWER, fault: undefined };
 
 /** What an abort has to reach. */
 class Waiters {
@@ -16,8 +16,8 @@ class Waiters {
   follower: Keeper | undefined = undefined;
   /** Exists once `signal` has been read. */
   controller: AbortController | undefined = undefined;
-  firstChild: Scope | undefined = undefined;
-  nextSibling: Scope | undefined = undefined;
+  /** Scopes inside this one, and the dispatches that a tool in here has begun. */
+  children: Scope[] | undefined = undefined;
 }
 
 const NOBODY = new Waiters();
@@ -90,35 +90,43 @@ export class Scope {
     return waiters.controller.signal;
   }
 
-  /** Aborts what is inside. The layer that made this scope may go on at once: what is inside no longer counts. */
+  /**
+   * Aborts what is inside. Usually the layer that made this scope may go on at once, and what is inside no longer counts. But
+   * where it has passed on the tool's own promise, layers further outside wait for that: it must still count.
+   */
   abort(reason: unknown, graceMs = 0): void {
-    // Where the layer has passed on the tool's own promise, it is layers further outside that wait for the keeper's answer.
     const keeper = this.#waiters?.keeper;
-    const passedOn = keeper !== undefined && keeper.owner < this.#depth;
-    const abandon = this.#parent !== undefined && !passedOn;
-    if (abandon) this.abandon();
-    this.#spread(reason, graceMs, abandon);
+    const isPassedOn = keeper !== undefined && keeper.owner < this.#depth;
+    if (!isPassedOn) this.abandon();
+    this.#spread(reason, graceMs);
   }
 
   /** What is inside no longer counts, and the layer that made this scope is the innermost one. */
   abandon(): void {
     const { guard } = this;
-    if (this.#parent === undefined || guard.depth <= this.#depth) return;
-    guard.depth = this.#depth;
-    guard.pending = undefined;
-    this.guard = abandoned;
+    if (this.#parent === undefined) return;
+    if (guard.depth > this.#depth) {
+      guard.depth = this.#depth;
+      guard.pending = undefined;
+    }
+    this.#loseGuard();
   }
 
-  #spread(reason: unknown, graceMs: number, abandon: boolean): void {
-    const { keeper, follower, controller, firstChild } = this.#waiters ?? NOBODY;
-    if (abandon) this.guard = abandoned;
+  /** A nested dispatch, which has no parent, keeps the guard of its own. */
+  #loseGuard(): void {
+    if (this.#parent === undefined) return;
+    this.guard = abandoned;
+    for (const child of this.#waiters?.children ?? []) child.#loseGuard();
+  }
+
+  #spread(reason: unknown, graceMs: number): void {
+    const { keeper, follower, controller, children = [] } = this.#waiters ?? NOBODY;
     if (this.#abortion === undefined) {
       this.#abortion = { reason };
       controller?.abort(reason);
     }
-    for (let child = firstChild; child !== undefined; child = child.#waiters?.nextSibling) {
-      child.#spread(reason, graceMs, abandon && child.#parent === this);
-    }
+    // A copy: what an abort wakes may end its scope.
+    for (const child of [...children]) child.#spread(reason, graceMs);
     keeper?.abort(graceMs);
     follower?.abort(graceMs);
   }
@@ -171,21 +179,14 @@ export class Scope {
   /** Makes an abort of this scope reach another, which may be another dispatch's. */
   adopt(child: Scope): void {
     const waiters = this.#join();
-    child.#join().nextSibling = waiters.firstChild;
-    waiters.firstChild = child;
+    if (waiters.children === undefined) waiters.children = [child];
+    else waiters.children.push(child);
   }
 
   disown(child: Scope): void {
-    const next = child.#join().nextSibling;
-    let waiters = this.#join();
-    if (waiters.firstChild === child) {
-      waiters.firstChild = next;
-      return;
-    }
-    for (let other = waiters.firstChild; other !== undefined; other = waiters.nextSibling) {
-      waiters = other.#join();
-      if (waiters.nextSibling === child) waiters.nextSibling = next;
-    }
+    const children = this.#waiters?.children ?? [];
+    const index = children.indexOf(child);
+    if (index >= 0) children.splice(index, 1);
   }
 
   /** What is known of the effect of all attempts inside. */

@@ -12,7 +12,7 @@ export function sizeOf(text: string, unit: SizeUnit): number {
 }
 
 /** The longest beginning of a text within a size, no character cut in half. */
-export function headOf(text: string, size: number, unit: SizeUnit): string {
+function headOf(text: string, size: number, unit: SizeUnit): string {
   if (sizeOf(text, unit) <= size) return text;
   let end = unit === 'bytes' ? lengthWithin(text, size) : Math.max(0, Math.floor(size));
   if (isHighSurrogate(text.charCodeAt(end - 1))) end--;
@@ -20,7 +20,7 @@ export function headOf(text: string, size: number, unit: SizeUnit): string {
 }
 
 /** The longest end of a text within a size, no character cut in half. */
-export function tailOf(text: string, size: number, unit: SizeUnit): string {
+function tailOf(text: string, size: number, unit: SizeUnit): string {
   if (sizeOf(text, unit) <= size) return text;
   let start =
     unit === 'bytes' ? text.length - lengthWithin(text, size, true) : text.length - Math.max(0, Math.floor(size));

@@ -145,6 +145,26 @@ describe('ids', () => {
     expect((await second).toolCallId).not.toBe((await first).toolCallId);
   });
 
+  test('a generator of ids that throws, or gives something else, is passed over with a warning', async () => {
+    for (const generateId of [
+      () => {
+        throw new Error('no ids');
+      },
+      () => 5,
+      () => '',
+    ]) {
+      const warnings: string[] = [];
+      const options = {
+        tools: [echo],
+        generateId: generateId as () => string,
+        onWarning: (message: string) => warnings.push(message),
+      };
+      const result = await createDispatcher(options).dispatch({ name: 'echo' });
+      expect(result).toMatchObject({ isError: false, toolCallId: expect.stringMatching(/^.{21}$/) });
+      expect(warnings[0]).toMatch(/generateId/);
+    }
+  });
+
   test('a generator of ids that repeats itself does not hang anything', async () => {
     const waiting = defineTool({ name: 'waiting', description: 'Waits.', execute: () => turns(1) });
     const dispatcher = createDispatcher({ tools: [waiting], generateId: () => 'same' });
@@ -174,6 +194,15 @@ describe('dispatchAll', () => {
       ['c', 'not_found'],
       ['d', '2'],
     ]);
+  });
+
+  test('takes no list for no calls, and a call without its list for one', async () => {
+    const dispatcher = createDispatcher({ tools: [echo] });
+    for (const none of [undefined, null, []]) expect(await dispatcher.dispatchAll(none as never)).toEqual([]);
+    const [only] = await dispatcher.dispatchAll({ name: 'echo', arguments: { text: 'x' } } as never);
+    expect(only?.content).toBe('x');
+    const results = await dispatcher.dispatchAll([null, 7] as never);
+    expect(results.map((result) => result.error?.code)).toEqual(['invalid_call', 'invalid_call']);
   });
 
   test('D01: two calls with one id both run, and the second says which id it was given', async () => {
@@ -532,6 +561,23 @@ describe('what a host attaches', () => {
     );
     call?.report({ message: 'too late' });
     expect(heard).toEqual([{ message: 'half', progress: 1, total: 2 }]);
+  });
+
+  test('an observer that throws or rejects is told to onWarning', async () => {
+    const failures: (() => unknown)[] = [
+      () => Promise.reject(new Error('observer')),
+      () => {
+        throw new Error('observer');
+      },
+    ];
+    for (const onProgress of failures) {
+      const warnings: string[] = [];
+      const tool = defineTool({ name: 'tool', description: 'A tool.', execute: (_, call) => call.report({}) });
+      const dispatcher = createDispatcher({ tools: [tool], onWarning: (message) => warnings.push(message) });
+      await dispatcher.dispatch({ name: 'tool' }, { onProgress: onProgress as () => void });
+      await turns();
+      expect(warnings).toEqual(['onProgress failed']);
+    }
   });
 
   test('an observer that throws fails nobody', async () => {

@@ -167,6 +167,8 @@ describe('a layer that breaks the rules', () => {
 
   const BROKEN: readonly (readonly [string, unknown, RegExp, Executed[]])[] = [
     ['answers nothing', () => undefined, /"culprit" answered nothing/, ['no']],
+    ['answers null', () => null, /"culprit" answered something that is not an outcome/, ['no']],
+    ['answers null later', async () => null, /"culprit" answered something that is not an outcome/, ['no']],
     [
       'forgets to return',
       (c: ToolCall, n: Next) => void n(c),
@@ -393,6 +395,20 @@ describe('abort scopes', () => {
     expect(await result).toMatchObject({ content: 'run 2', isError: false });
     expect(late.map((outcome) => outcome.content)).toEqual(['run 2']);
     expect(clock.pending).toBe(0);
+  });
+
+  test('that follow a promise which rejects end in an internal error', async () => {
+    const layer: Middleware = (call, next) => {
+      const scope = call.abortScope();
+      const failing = async (): Promise<ToolOutcome> => {
+        await next(scope.call);
+        throw new Error('secret');
+      };
+      return scope.follow(failing());
+    };
+    const result = await dispatch(() => 'x', layer);
+    expect(result).toMatchObject({ isError: true, error: { code: 'internal', executed: 'yes' } });
+    expect(JSON.stringify(result)).not.toContain('secret');
   });
 
   test('inside an abandoned attempt next runs nothing any more', async () => {

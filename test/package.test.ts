@@ -3,6 +3,7 @@
 import { execFile } from 'node:child_process';
 import {
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -83,8 +84,9 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-test('the package holds what was compiled, and nothing else of the project', () => {
-  const others = files.filter((file) => !/^dist\/(src|middleware)\/([a-z-]+\/)*[a-z-]+\.(js|d\.ts)$/.test(file));
+test('the package holds what was compiled and the pages, and nothing else of the project', () => {
+  const expected = /^(dist\/(src|middleware)\/([a-z-]+\/)*[a-z-]+\.(js|d\.ts)|docs\/([a-z-]+\/)*[a-z-]+\.(md|ts))$/;
+  const others = files.filter((file) => !expected.test(file));
   expect(others.filter((file) => file !== 'CHANGELOG.md').sort()).toEqual(['LICENSE', 'README.md', 'package.json']);
   expect(files).toEqual(
     expect.arrayContaining(['dist/src/index.js', 'dist/src/index.d.ts', 'dist/middleware/timeout.js']),
@@ -116,6 +118,7 @@ async function pack(): Promise<readonly string[]> {
   for (const file of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md']) {
     if (existsSync(join(root, file))) copyFileSync(join(root, file), join(source, file));
   }
+  cpSync(join(root, 'docs'), join(source, 'docs'), { recursive: true });
   await run('npm', ['pack', '--ignore-scripts', '--pack-destination', directory], source);
   const { stdout } = await run('tar', ['-tzf', tarball()]);
   return stdout

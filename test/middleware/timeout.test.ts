@@ -159,7 +159,9 @@ describe('the limit', () => {
   });
 
   test.each([-1, Number.NaN, 2 ** 31, 'long'])('a grace of %p is refused where it is given', (value) => {
-    expect(() => timeout({ graceMs: value as number })).toThrow(/"graceMs" of timeout must be 0, or milliseconds above 0/);
+    expect(() => timeout({ graceMs: value as number })).toThrow(
+      /"graceMs" of timeout must be 0, or milliseconds above 0/,
+    );
   });
 
   test('an option it does not have is refused', () => {
@@ -213,7 +215,7 @@ describe('the tool', () => {
     expect(await result).toMatchObject({
       content: 'half of it',
       isError: false,
-      notes: [{ type: 'exceeded', by: 'timeout' }],
+      notes: [{ type: 'exceeded', by: 'dispatcher' }],
     });
     expect(clock.pending).toBe(0);
   });
@@ -283,7 +285,7 @@ describe('the tool', () => {
     expect(await dispatch()).toMatchObject({
       content: 'done',
       isError: false,
-      notes: [{ type: 'exceeded', by: 'timeout', message: expect.stringMatching(/took 300 ms.*limit of 50 ms/) }],
+      notes: [{ type: 'exceeded', by: 'dispatcher', message: expect.stringMatching(/for 300 ms.*limit of 50 ms/) }],
     });
   });
 
