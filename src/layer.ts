@@ -1,8 +1,8 @@
 import { ToolCall } from './call.ts';
 import { type ControlSignal, isControlSignal } from './control.ts';
-import { toolError } from './error.ts';
+import { AbortReason, toolError } from './error.ts';
 import { ABANDONED, ANSWERED, FAULTED } from './guard.ts';
-import { fail, isOutcome, NO_NOTES, stopped, suspended, type ToolOutcome } from './outcome.ts';
+import { fail, failure, isOutcome, NO_NOTES, stopped, suspended, type ToolOutcome } from './outcome.ts';
 
 /** The layer numbered `level` has answered: `owner` is the innermost one now. Returns what the outer layer gets. */
 export function leave(call: ToolCall, level: number, owner: number, name: string, answer: ToolOutcome): ToolOutcome {
@@ -49,9 +49,10 @@ export function refuse(call: ToolCall, level: number, outer: string): ToolOutcom
 function fault(call: ToolCall, message: string): ToolOutcome {
   const scope = ToolCall.scope(call);
   const { guard } = scope;
-  guard.fault = fail(call, 'internal', message, { executed: scope.executed });
+  const error = toolError('internal', message, { executed: scope.executed });
+  guard.fault = failure(call, error);
   guard.depth = FAULTED;
-  scope.dispatch.scope.abort(guard.fault.error);
+  scope.dispatch.scope.abort(new AbortReason(error));
   return guard.fault;
 }
 
