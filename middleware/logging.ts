@@ -75,9 +75,9 @@ export function logging(options: LoggingOptions = {}): Middleware {
   });
 
   function write(call: ToolCall, outcome: ToolOutcome, startedAt: number): ToolOutcome {
-    const level = outcome.error?.code === 'internal' ? 'error' : outcome.isError ? 'warn' : 'info';
-    if (!isOn(logger, level)) return outcome;
     try {
+      const level = outcome.error?.code === 'internal' ? 'error' : outcome.isError ? 'warn' : 'info';
+      if (!isOn(logger, level)) return outcome;
       const written: unknown = logger[level](line(call, outcome, startedAt), 'tool call');
       if (isPromise(written)) written.then(undefined, () => {});
     } catch {

@@ -1,7 +1,6 @@
 import {
   after,
   checkOptions,
-  cloneJson,
   copyJson,
   type DispatchNote,
   describeError,
@@ -62,7 +61,7 @@ export function validation(options: ValidationOptions = {}): ValidationMiddlewar
   function layer(call: ToolCall, next: Next): MaybePromise<ToolOutcome> {
     const refusal = unrunnable(call);
     if (refusal !== undefined) return refusal;
-    const copy = cloneJson(call.input);
+    const copy = call.copyInput();
     const found = checks.run(call.tool as Tool, copy);
     // What a JSON Schema accepts comes back as it was given, which needs no second look.
     if (found === copy) return next(call.with({ parsed: copy, validator: validate }));

@@ -10,9 +10,10 @@ import type { SettleListener } from './keeper.ts';
 import type { MaybePromise } from './maybe-promise.ts';
 import type { ToolOutcome } from './outcome.ts';
 import type { ReadonlyToolRegistry } from './registry.ts';
+import { deepFreeze } from './schema.ts';
 import { Scope } from './scope.ts';
 import { readSetting, type SettingKey } from './settings.ts';
-import type { Tool } from './tool.ts';
+import { isTool, type Tool } from './tool.ts';
 
 /** A sign of life from a running tool. Never part of its answer. */
 export interface Progress {
@@ -144,7 +145,12 @@ export class ToolCall {
 
   /** The arguments as sent, or edited: what approvers, logs and keys see. */
   get input(): JsonValue {
-    return this.#input;
+    return deepFreeze(this.#input);
+  }
+
+  /** A copy of the arguments, to change. */
+  copyInput(): JsonValue {
+    return cloneJson(this.#input);
   }
 
   /** What `execute` will receive: `input` after the schema's defaults and transforms. */
@@ -197,9 +203,9 @@ export class ToolCall {
     return this.#scope.reason;
   }
 
-  /** What is known by now of the tool's effect. */
+  /** What is known by now of the tool's effect, of all attempts together. */
   get executed(): Executed {
-    return this.#scope.executed;
+    return this.#scope.dispatch.executed;
   }
 
   /** The value given for this call under a key, as in `dispatch(call, { settings: [timeoutMs(500)] })`. */
@@ -209,6 +215,8 @@ export class ToolCall {
 
   /** This call with changes, to pass to `next`. */
   with(changes: ToolCallChanges): ToolCall {
+    if (changes.tool !== undefined && !isTool(changes.tool))
+      throw new TypeError('A call runs tools made by defineTool.');
     const { input = this.#input, tool = this.#tool, context = this.#context } = changes;
     return new ToolCall(this.#scope, context, tool, input, this.#recheck(changes, input, tool));
   }

@@ -2,6 +2,7 @@ import { onAbort } from './abort-listeners.ts';
 import type { MalformedArguments } from './arguments.ts';
 import { ToolCall } from './call.ts';
 import type { Clock } from './clock.ts';
+import type { Executed } from './error.ts';
 import { BEFORE_FIRST_LAYER, type Guard, NO_ANSWER, type Pending } from './guard.ts';
 import type { RequestedCall, ToolOutcome } from './outcome.ts';
 import type { ReadonlyToolRegistry } from './registry.ts';
@@ -32,6 +33,9 @@ export class Dispatch implements Guard {
   waited = false;
   /** The shortest limit a layer has set to what is inside it, in milliseconds. */
   limitMs: number | undefined = undefined;
+  /** Runs of the tool that have not ended, and what became of those that have. */
+  running = 0;
+  ended: Executed = 'no';
   /** When it began, on the host's clock. */
   readonly startedAt: number;
   readonly id: string;
@@ -59,6 +63,17 @@ export class Dispatch implements Guard {
     this.options = options;
     this.host = host;
     this.scope = new Scope(this, undefined, BEFORE_FIRST_LAYER, undefined);
+  }
+
+  /** What is known of the tool's effect, of all attempts together: one that may still be running outweighs any other. */
+  get executed(): Executed {
+    return this.running > 0 ? 'unknown' : this.ended;
+  }
+
+  /** A run of the tool has come to its end, or was stopped. One that did its work outweighs any that did not. */
+  over(how: 'yes' | 'stopped'): void {
+    this.running--;
+    if (this.ended !== 'yes') this.ended = how;
   }
 
   /** Whether the caller has aborted, or the call whose tool made this one was aborted. */

@@ -11,7 +11,7 @@ import { invoke } from './invoke.ts';
 import { isPromise } from './maybe-promise.ts';
 import { compose, type Middleware, type Next } from './middleware.ts';
 import { checkOptions, isFunction, type OptionChecks } from './options.ts';
-import { NO_NOTES, noteExceeded, type ToolDispatchResult, type ToolOutcome, withNote } from './outcome.ts';
+import { fail, NO_NOTES, noteExceeded, type ToolDispatchResult, type ToolOutcome, withNote } from './outcome.ts';
 import { type ReadonlyToolRegistry, ToolRegistry } from './registry.ts';
 import {
   checkedOptions,
@@ -150,10 +150,14 @@ class OnionDispatcher implements Dispatcher {
     try {
       call = this.#begin(startedAt, request, options, taken);
     } catch (thrown) {
-      return Promise.resolve(this.#unusable(request, startedAt, thrown));
+      return Promise.resolve(this.#unusable(request, taken, startedAt, thrown));
     }
+    const { dispatch } = ToolCall.scope(call);
+    this.#inFlight.add(dispatch.id);
     const outcome = this.#onion(call);
-    return isPromise(outcome) ? this.#wait(outcome, call) : Promise.resolve(this.#finish(outcome, call));
+    if (!isPromise(outcome)) return Promise.resolve(this.#finish(outcome, call, dispatch));
+    dispatch.waited = true;
+    return dispatch.race(outcome, call).then((settled) => this.#finish(settled, call, dispatch));
   }
 
   #begin(
@@ -182,19 +186,18 @@ class OnionDispatcher implements Dispatcher {
     }
   }
 
-  #wait(outcome: Promise<ToolOutcome>, call: ToolCall): Promise<ToolDispatchResult> {
-    const { dispatch } = ToolCall.scope(call);
-    dispatch.waited = true;
-    this.#inFlight.add(dispatch.id);
-    return dispatch.race(outcome, call).then((settled) => {
-      this.#inFlight.delete(dispatch.id);
-      return this.#finish(settled, call);
-    });
+  #finish(outcome: ToolOutcome, call: ToolCall, dispatch: Dispatch): ToolDispatchResult {
+    dispatch.depth = ANSWERED;
+    this.#inFlight.delete(dispatch.id);
+    try {
+      return this.#result(outcome, dispatch);
+    } catch (cause) {
+      const message = 'The outcome of the call cannot be read.';
+      return this.#result(fail(call, 'internal', message, { executed: call.executed, cause }), dispatch);
+    }
   }
 
-  #finish(given: ToolOutcome, call: ToolCall): ToolDispatchResult {
-    const { dispatch } = ToolCall.scope(call);
-    dispatch.depth = ANSWERED;
+  #result(given: ToolOutcome, dispatch: Dispatch): ToolDispatchResult {
     const { id: toolCallId, requested } = dispatch;
     const durationMs = this.#host.clock.now() - dispatch.startedAt;
     const outcome = dispatch.waited ? given : noteExceeded(given, durationMs, dispatch.limitMs);
@@ -211,7 +214,12 @@ class OnionDispatcher implements Dispatcher {
   }
 
   /** The result where the host gave something that is no request, or options that cannot be. */
-  #unusable(request: ToolCallRequest, startedAt: number, thrown: unknown): ToolDispatchResult {
+  #unusable(
+    request: ToolCallRequest,
+    taken: ReadonlySet<string> | undefined,
+    startedAt: number,
+    thrown: unknown,
+  ): ToolDispatchResult {
     const requested = readableCall(request);
     const why = UnusableCall.is(thrown) ? thrown.message : 'Something in it cannot be read.';
     const error = toolError('invalid_call', `The call cannot be dispatched. ${why}`, { cause: thrown });
@@ -221,7 +229,7 @@ class OnionDispatcher implements Dispatcher {
       isError: true,
       error,
       notes: NO_NOTES,
-      toolCallId: requested.id || nanoid(),
+      toolCallId: this.#uniqueId(requested.id, taken),
       durationMs: this.#host.clock.now() - startedAt,
       requested,
     };

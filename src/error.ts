@@ -68,6 +68,26 @@ export function toolError(code: ToolErrorCode, message: string, options: ToolErr
   return error;
 }
 
+/** Whether a value can stand as a ToolError. */
+export function isToolError(value: unknown): value is ToolError {
+  if (typeof value !== 'object' || value === null) return false;
+  const { code, message, executed } = value as Partial<ToolError>;
+  return typeof code === 'string' && typeof message === 'string' && typeof executed === 'string';
+}
+
+/** The same error with something else known of the tool's effect. */
+export function withExecuted(error: ToolError, executed: Executed): ToolError {
+  const copy = { ...error, executed };
+  return 'cause' in error ? Object.defineProperty(copy, 'cause', { value: error.cause }) : copy;
+}
+
+const toldByTools = new WeakSet<ToolError>();
+
+/** Whether `executed` is the tool's own word, by a ToolFailure. */
+export function isToldByTool(error: ToolError): boolean {
+  return toldByTools.has(error);
+}
+
 /**
  * Why a layer aborts what is inside. The tool sees an Error as `signal.reason`; a call that ends by it fails with this ToolError,
  * told with what became of the tool.
@@ -147,7 +167,9 @@ export function toToolError(thrown: unknown, toolName: string): ToolError {
   const { name, message, code, failure } = read(thrown);
   if (failure) {
     const told = message || `Tool "${tool}" failed and did not say why.`;
-    return toolError(failure.code, told, { ...failure, cause: thrown });
+    const error = toolError(failure.code, told, { ...failure, cause: thrown });
+    toldByTools.add(error);
+    return error;
   }
   if (name === 'AbortError' || code === 'ABORT_ERR') {
     return toolError('cancelled', `Tool "${tool}" stopped because its work was aborted.`, {

@@ -16,8 +16,8 @@ export function invoke(call: ToolCall): MaybePromise<ToolOutcome> {
   if (refusal !== undefined) return refusal;
   if (call.aborted) return stopped(call);
   const validation = takeArguments(call);
-  if (isPromise(validation)) return new Run(call).keep(validation.then((settled) => execute(call, settled)));
-  if (!validation.valid) return failure(call, validation.error);
+  if (isPromise(validation))
+    return new Run(call).keep(validation.then((settled) => execute(call, settled), unprepared));
   try {
     const returned = execute(call, validation);
     if (typeof returned !== 'string' && (isPromise(returned) || isGenerator(returned)))
@@ -31,54 +31,65 @@ export function invoke(call: ToolCall): MaybePromise<ToolOutcome> {
 function takeArguments(call: ToolCall): MaybePromise<Taken> {
   try {
     return ToolCall.take(call);
-  } catch (cause) {
-    return {
-      valid: false,
-      error: toolError('internal', 'The arguments could not be prepared for the tool.', { cause }),
-    };
+  } catch (thrown) {
+    return { valid: false, error: unpreparedError(thrown) };
   }
 }
 
-/** Arguments that were valid, and are not when a further attempt has them validated anew. */
-class Invalid {
-  readonly #error: ToolError;
+function unpreparedError(cause: unknown): ToolError {
+  return toolError('internal', 'The arguments could not be prepared for the tool.', { cause });
+}
 
-  constructor(error: ToolError) {
+function unprepared(cause: unknown): never {
+  throw new NotRun(unpreparedError(cause));
+}
+
+/** Why a tool did not run after all. */
+class NotRun {
+  readonly #error: ToolError | undefined;
+
+  /** Without an error it was aborted. */
+  constructor(error?: ToolError) {
     this.#error = error;
   }
 
-  /** The error, if this was thrown. Asks by the private field, for what a tool throws may answer anything with a throw. */
-  static errorOf(thrown: unknown): ToolError | undefined {
-    return typeof thrown === 'object' && thrown !== null && #error in thrown ? thrown.#error : undefined;
+  /** The outcome, if this was thrown. Asks by the private field, for what a tool throws may answer anything with a throw. */
+  static outcomeOf(thrown: unknown, call: ToolCall): ToolOutcome | undefined {
+    if (typeof thrown !== 'object' || thrown === null || !(#error in thrown)) return undefined;
+    return thrown.#error === undefined ? stopped(call) : failure(call, thrown.#error);
   }
 }
 
-function execute(call: ToolCall, validation: Taken): unknown {
-  if (!validation.valid) throw new Invalid(validation.error);
-  ToolCall.scope(call).begun();
-  return (call.tool as Tool<unknown>).execute?.(validation.parsed, call);
+function execute(call: ToolCall, taken: Taken): unknown {
+  if (taken?.valid !== true) throw new NotRun(taken?.error ?? unpreparedError(taken));
+  // Its arguments may have taken their time.
+  if (call.aborted) throw new NotRun();
+  ToolCall.scope(call).dispatch.running++;
+  return (call.tool as Tool<unknown>).execute?.(taken.parsed, call);
 }
 
 function returnedOutcome(call: ToolCall, value: unknown): ToolOutcome {
-  ToolCall.scope(call).over('yes');
+  ToolCall.scope(call).dispatch.over('yes');
   if (typeof value !== 'string')
     return isControlSignal(value) ? suspended(call, value) : succeed(call, toOutput(value));
   return { resolvedToolName: call.toolName, content: value, isError: false, notes: NO_NOTES };
 }
 
 function thrownOutcome(call: ToolCall, thrown: unknown): ToolOutcome {
-  const invalid = Invalid.errorOf(thrown);
-  if (invalid !== undefined) return failure(call, invalid);
-  const scope = ToolCall.scope(call);
-  scope.over(scope.aborted ? 'stopped' : 'yes');
+  const notRun = NotRun.outcomeOf(thrown, call);
+  if (notRun !== undefined) return notRun;
+  const { aborted, dispatch } = ToolCall.scope(call);
+  dispatch.over(aborted ? 'stopped' : 'yes');
   const control = controlOf(thrown, call);
   if (control !== undefined) return suspended(call, control);
-  return scope.aborted ? stopped(call, thrown) : failedOutcome(call, thrown);
+  return aborted ? stopped(call, thrown) : failedOutcome(call, thrown);
 }
 
 /** What a tool throws after it was answered for; whatever it is, it has ended now. */
 function lateFailure(call: ToolCall, thrown: unknown): ToolOutcome {
-  ToolCall.scope(call).over('stopped');
+  const notRun = NotRun.outcomeOf(thrown, call);
+  if (notRun !== undefined) return notRun;
+  ToolCall.scope(call).dispatch.over('stopped');
   return failedOutcome(call, thrown);
 }
 
@@ -98,8 +109,11 @@ class Run extends Keeper implements Pending {
     const { guard } = scope;
     this.owner = guard.depth;
     this.#level = guard.depth + 1;
-    guard.depth = this.#level;
-    guard.pending = this;
+    // A scope that was given up has a guard for all of its kind.
+    if (guard === scope.dispatch) {
+      guard.depth = this.#level;
+      guard.pending = this;
+    }
     scope.keep(this);
   }
 
@@ -146,9 +160,11 @@ class Run extends Keeper implements Pending {
     this.#generator = generator;
     if (this.call.aborted) this.#close();
     const parts: ContentPart[] = [];
-    for (;;) {
+    for (let steps = 1; ; steps++) {
       const step = await generator.next();
-      if (this.call.aborted) throw this.call.signal.reason;
+      // One that never really waits would let nothing else run, its time limit included.
+      if (steps % STEPS_AT_ONCE === 0) await new Promise((resolve) => setImmediate(resolve));
+      if (this.call.aborted) throw this.call.abortReason;
       if (step.done !== true) append(parts, step.value);
       else return step.value === undefined ? { content: contentOf(parts), isError: false } : step.value;
     }
@@ -166,6 +182,9 @@ class Run extends Keeper implements Pending {
   }
 }
 
+/** Steps a generator may take before the event loop turns. */
+const STEPS_AT_ONCE = 1000;
+
 /** An iterator that a generator function made, synchronous or not. */
 interface Generator {
   next(): PromiseLike<IteratorResult<unknown>> | IteratorResult<unknown>;
@@ -174,8 +193,12 @@ interface Generator {
 
 function isGenerator(value: unknown): value is Generator {
   if (typeof value !== 'object' || value === null) return false;
-  if (!(Symbol.asyncIterator in value || Symbol.iterator in value)) return false;
-  return typeof (value as Partial<Generator>).next === 'function';
+  try {
+    if (!(Symbol.asyncIterator in value || Symbol.iterator in value)) return false;
+    return typeof (value as Partial<Generator>).next === 'function';
+  } catch {
+    return false;
+  }
 }
 
 /** Adds what a generator yielded, as content: text to the text before it. */

@@ -1,6 +1,6 @@
 import type { ToolCall } from './call.ts';
-import { afterTurns } from './clock.ts';
-import { fail, isStopped, stopped, type ToolOutcome } from './outcome.ts';
+import { afterTurns, MAX_DELAY_MS } from './clock.ts';
+import { fail, isOutcome, isStopped, stopped, type ToolOutcome } from './outcome.ts';
 import type { Scope } from './scope.ts';
 
 /** Who wants to know that an outcome is there. */
@@ -20,6 +20,8 @@ export abstract class Keeper {
   #resolve: ((outcome: ToolOutcome) => void) | undefined = undefined;
   readonly #turnsAfterAbort: number;
   #timer: unknown = undefined;
+  /** When it will give up, on the call's clock. */
+  #due: number | undefined = undefined;
 
   /** @param turnsAfterAbort Turns of the event loop it waits after an abort: more than what is further inside may take. */
   protected constructor(call: ToolCall, scope: Scope, turnsAfterAbort: number) {
@@ -40,27 +42,35 @@ export abstract class Keeper {
   protected settle(outcome: ToolOutcome): void {
     const resolve = this.#resolve;
     if (resolve === undefined) {
-      this.scope.dispatch.host.late(outcome, this.call);
+      // What was answered in a tool's place is no late answer of the tool's.
+      if (!isStopped(outcome)) this.scope.dispatch.host.late(outcome, this.call);
       return;
     }
     this.#resolve = undefined;
-    if (this.#timer !== undefined) this.call.clock.clearTimeout(this.#timer);
+    resolve(this.followed ? this.scope.noted(outcome) : outcome);
     if (this.followed) this.scope.end();
+    this.#clearTimer();
     this.listener?.settled();
-    resolve(outcome);
   }
 
-  /** Gives what it waits for `graceMs`, or a few turns, to settle by itself. A further abort replaces the grace of the first. */
+  #clearTimer(): void {
+    if (this.#timer !== undefined) this.call.clock.clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Gives what it waits for `graceMs`, or a few turns, to settle by itself. A further abort can only shorten that. */
   abort(graceMs: number): void {
     const { clock } = this.call;
-    if (this.#timer !== undefined) clock.clearTimeout(this.#timer);
-    this.#timer = undefined;
+    const due = graceMs > 0 ? clock.now() + graceMs : Number.NEGATIVE_INFINITY;
+    if (due >= (this.#due ?? Number.POSITIVE_INFINITY)) return;
+    this.#due = due;
+    this.#clearTimer();
     const giveUp = () => {
       if (!this.answered) this.settle(this.givenUp());
     };
     if (graceMs <= 0) afterTurns(this.#turnsAfterAbort, giveUp);
-    else if (graceMs !== Number.POSITIVE_INFINITY)
-      this.#timer = clock.setTimeout(() => afterTurns(this.#turnsAfterAbort, giveUp), graceMs);
+    else
+      this.#timer = clock.setTimeout(() => afterTurns(this.#turnsAfterAbort, giveUp), Math.min(graceMs, MAX_DELAY_MS));
   }
 
   /** What is answered in its place. */
@@ -75,20 +85,22 @@ export class Follower extends Keeper {
     // The tool's keeper takes one turn to answer; what it answers has two more to come through the layers.
     super(call, scope, 3);
     outcome.then(
-      (settled) => this.settle(settled),
-      (cause) =>
-        this.settle(fail(call, 'internal', 'What a layer followed has failed.', { executed: call.executed, cause })),
+      (settled) => this.settle(isOutcome(settled) ? settled : followedRubbish(call, settled)),
+      (cause: unknown) => this.settle(followedRubbish(call, cause)),
     );
   }
 
   protected override settle(outcome: ToolOutcome): void {
     this.scope.release(this);
-    // What was answered in a tool's place is no late answer of the tool's.
-    if (!(this.answered && isStopped(outcome))) super.settle(outcome);
+    super.settle(outcome);
   }
 
   protected override givenUp(): ToolOutcome {
     this.scope.abandon();
     return this.scope.dispatch.fault ?? super.givenUp();
   }
+}
+
+function followedRubbish(call: ToolCall, cause: unknown): ToolOutcome {
+  return fail(call, 'internal', 'What a layer followed was no outcome, or failed.', { executed: call.executed, cause });
 }

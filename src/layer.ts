@@ -37,6 +37,8 @@ export function refuse(call: ToolCall, level: number, outer: string): ToolOutcom
     case ABANDONED:
       return stopped(call);
     case ANSWERED:
+      // A layer that was waiting when the caller left has done nothing wrong.
+      if (call.aborted) return stopped(call);
       return fail(call, 'internal', `Middleware "${outer}" called next() after the call had been answered.`);
     default: {
       const when = guard.depth < level - 1 ? 'after it had answered' : 'again before its first call had settled';
@@ -49,7 +51,7 @@ export function refuse(call: ToolCall, level: number, outer: string): ToolOutcom
 function fault(call: ToolCall, message: string): ToolOutcome {
   const scope = ToolCall.scope(call);
   const { guard } = scope;
-  const error = toolError('internal', message, { executed: scope.executed });
+  const error = toolError('internal', message, { executed: call.executed });
   guard.fault = failure(call, error);
   guard.depth = FAULTED;
   scope.dispatch.scope.abort(new AbortReason(error));

@@ -78,8 +78,12 @@ function guardInnermost(innermost: Next, level: number, outer: string): Next {
     if (!ToolCall.is(call)) return misused(outer);
     const { guard } = ToolCall.scope(call);
     if (guard.depth !== level - 1) return refuse(call, level, outer);
-    const answer = innermost(call);
-    if (!isPromise(answer)) guard.answer = answer;
-    return answer;
+    try {
+      const answer = innermost(call);
+      if (!isPromise(answer)) guard.answer = answer;
+      return answer;
+    } catch (thrown) {
+      return answerOf(thrown, call, 'the innermost');
+    }
   };
 }

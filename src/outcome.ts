@@ -5,12 +5,15 @@ import type { ControlSignal } from './control.ts';
 import {
   AbortReason,
   type Executed,
+  isToldByTool,
+  isToolError,
   notFound,
   printable,
   type ToolError,
   type ToolErrorCode,
   type ToolErrorOptions,
   toolError,
+  withExecuted,
 } from './error.ts';
 import type { JsonValue } from './json.ts';
 import type { ToolOutput } from './output.ts';
@@ -78,11 +81,19 @@ export function fail(call: ToolCall, code: ToolErrorCode, message: string, optio
   return failure(call, toolError(code, message, options));
 }
 
-/** The outcome for a ToolError that is already made. */
+/**
+ * The outcome for a ToolError that is already made. None may claim that nothing ran where an earlier attempt did, unless the tool
+ * itself says so.
+ */
 export function failure(call: ToolCall, error: ToolError): ToolOutcome {
-  const resolvedToolName = call.toolName;
-  return { resolvedToolName, content: error.message, isError: true, error, notes: NO_NOTES };
+  const { executed, toolName: resolvedToolName } = call;
+  const isTrue = KNOWLEDGE[executed] <= KNOWLEDGE[error.executed] || isToldByTool(error);
+  const told = isTrue ? error : withExecuted(error, executed);
+  return { resolvedToolName, content: told.message, isError: true, error: told, notes: NO_NOTES };
 }
+
+/** What outweighs what, of several attempts. */
+const KNOWLEDGE: Readonly<Record<Executed, number>> = { no: 0, stopped: 1, yes: 2, unknown: 3 };
 
 /** The outcome of a call that stops here without having failed. */
 export function suspended(call: ToolCall, control: ControlSignal): ToolOutcome {
@@ -95,13 +106,16 @@ export function withNote(outcome: ToolOutcome, note: DispatchNote): ToolOutcome 
   return { ...outcome, notes: [...outcome.notes, note] };
 }
 
-/** Whether a value can travel as an outcome. */
+/** Whether a value can travel as an outcome. Total, whatever the value does when it is looked at. */
 export function isOutcome(value: unknown): value is ToolOutcome {
   if (typeof value !== 'object' || value === null) return false;
-  const { isError, content, notes, resolvedToolName } = value as Partial<ToolOutcome>;
-  return (
-    typeof isError === 'boolean' && isContent(content) && Array.isArray(notes) && typeof resolvedToolName === 'string'
-  );
+  try {
+    const { isError, content, notes, resolvedToolName, error } = value as Partial<ToolOutcome>;
+    if (typeof isError !== 'boolean' || typeof resolvedToolName !== 'string') return false;
+    return Array.isArray(notes) && isContent(content) && (error === undefined || isToolError(error));
+  } catch {
+    return false;
+  }
 }
 
 /** The outcome of a call that was aborted: cancelled, or what the aborting layer gave as its reason, with what is known of its effect. */
@@ -133,11 +147,11 @@ const STOPPED: Readonly<Record<Executed, string>> = {
   unknown: 'It may still be running, so its effect is unknown: check before you call it again.',
 };
 
-/** Tells of a call that was answered at once, and yet too late: nothing else could run meanwhile, so nothing could stop it. */
+/** Tells of an answer that was not stopped at its limit, as nothing else could run meanwhile. */
 export function noteExceeded(outcome: ToolOutcome, takenMs: number, limitMs: number | undefined): ToolOutcome {
   if (limitMs === undefined || takenMs <= limitMs) return outcome;
   const taken = Math.round(takenMs);
-  const message = `The event loop was busy with this call for ${taken} ms, longer than its limit of ${limitMs} ms, so that nothing could stop it.`;
+  const message = `The call took ${taken} ms, longer than its limit of ${limitMs} ms: the event loop was busy, so that nothing could stop it.`;
   return withNote(outcome, { type: 'exceeded', by: 'dispatcher', message });
 }
 

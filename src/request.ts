@@ -44,13 +44,19 @@ export function checkedOptions(options: DispatchOptions): DispatchOptions {
   if (!isPlainObject(options)) throw new UnusableCall('Options of dispatch must be a plain object.');
   const own: DispatchOptions = { ...options };
   const { signal, context, settings, parent, onProgress } = own;
-  if (signal !== undefined && typeof signal.addEventListener !== 'function') refuse('signal', 'an AbortSignal');
+  if (signal !== undefined && !isSignal(signal)) refuse('signal', 'an AbortSignal');
   if (context !== undefined && !(context instanceof ToolContext)) refuse('context', 'a ToolContext');
   if (settings !== undefined && !isSettings(settings))
     refuse('settings', 'an array of settings, such as timeoutMs(500)');
   if (parent !== undefined && !ToolCall.is(parent)) refuse('parent', 'the ToolCall that execute received');
   if (onProgress !== undefined && typeof onProgress !== 'function') refuse('onProgress', 'a function');
   return own;
+}
+
+function isSignal({ aborted, addEventListener, removeEventListener }: AbortSignal): boolean {
+  return (
+    typeof aborted === 'boolean' && typeof addEventListener === 'function' && typeof removeEventListener === 'function'
+  );
 }
 
 function isSettings(value: unknown): boolean {

@@ -1,12 +1,11 @@
 import type { ToolCall } from './call.ts';
 import type { Dispatch } from './dispatch.ts';
-import type { Executed } from './error.ts';
 import { ABANDONED, type Guard, NO_ANSWER } from './guard.ts';
 import { Follower, type Keeper, type SettleListener } from './keeper.ts';
 import { isPromise, type MaybePromise } from './maybe-promise.ts';
 import { noteExceeded, type ToolOutcome } from './outcome.ts';
 
-const abandoned: Guard = { depth: ABANDONED, pending: undefined, answer: NO_ANSWER, fault: undefined };
+const abandoned: Guard = Object.freeze({ depth: ABANDONED, pending: undefined, answer: NO_ANSWER, fault: undefined });
 
 /** What an abort has to reach. */
 class Waiters {
@@ -21,6 +20,7 @@ class Waiters {
 }
 
 const NOBODY = new Waiters();
+const OUTSIDE = -1;
 
 /** A keeper that knows which layer its promise has been passed on to. */
 type ToolKeeper = Keeper & { readonly owner: number };
@@ -32,24 +32,21 @@ type ToolKeeper = Keeper & { readonly owner: number };
  */
 export class Scope {
   readonly dispatch: Dispatch;
-  guard: Guard;
-  /** Runs of the tool that have not ended, and what became of those that have. */
-  #running = 0;
-  #ended: Executed = 'no';
   readonly #parent: Scope | undefined;
   readonly #depth: number;
   readonly #limitMs: number | undefined;
   #startedAt: number | undefined = undefined;
   #call: ToolCall | undefined = undefined;
-  #abortion: { readonly reason: unknown } | undefined = undefined;
-  /** What waits for an abort in here; until something does, the scope is not in the tree. */
+  #abortion: { readonly reason: unknown; readonly graceMs: number } | undefined = undefined;
+  #abandoned = false;
   #waiters: Waiters | undefined = undefined;
+  /** Its place among the children of the scope around it. */
+  #place: number = OUTSIDE;
 
-  /** Without a parent it is the whole of a dispatch, which guards all the scopes in it. */
+  /** Without a parent it is the whole of a dispatch. */
   constructor(dispatch: Dispatch, parent: Scope | undefined, depth: number, limitMs: number | undefined) {
     this.dispatch = dispatch;
     this.#limitMs = limitMs;
-    this.guard = parent === undefined ? dispatch : parent.guard;
     this.#parent = parent;
     this.#depth = depth;
     // As long as everything happens in one go, the dispatch's own two looks at the clock are enough, and a look is not cheap.
@@ -71,14 +68,29 @@ export class Scope {
     this.#call = call;
   }
 
+  get guard(): Guard {
+    // The whole of a dispatch is never given up, and most layers are in no other scope.
+    if (this.#parent === undefined) return this.dispatch;
+    return this.#isAbandoned ? abandoned : this.dispatch;
+  }
+
+  get #isAbandoned(): boolean {
+    if (this.#abandoned || this.#parent === undefined) return this.#abandoned;
+    return this.#parent.#isAbandoned;
+  }
+
+  get #lastAbortion(): { readonly reason: unknown; readonly graceMs: number } | undefined {
+    if (this.#abortion !== undefined || this.#parent === undefined) return this.#abortion;
+    return this.#parent.#lastAbortion;
+  }
+
   get aborted(): boolean {
-    if (this.#abortion !== undefined) return true;
-    return this.#parent === undefined ? this.dispatch.callerAborted : this.#parent.aborted;
+    return this.#lastAbortion !== undefined || this.dispatch.callerAborted;
   }
 
   get reason(): unknown {
-    if (this.#abortion !== undefined) return this.#abortion.reason;
-    return this.#parent === undefined ? this.dispatch.callerReason : this.#parent.reason;
+    const abortion = this.#lastAbortion;
+    return abortion === undefined ? this.dispatch.callerReason : abortion.reason;
   }
 
   get signal(): AbortSignal {
@@ -109,20 +121,13 @@ export class Scope {
       guard.depth = this.#depth;
       guard.pending = undefined;
     }
-    this.#loseGuard();
-  }
-
-  /** A nested dispatch, which has no parent, keeps the guard of its own. */
-  #loseGuard(): void {
-    if (this.#parent === undefined) return;
-    this.guard = abandoned;
-    for (const child of this.#waiters?.children ?? []) child.#loseGuard();
+    this.#abandoned = true;
   }
 
   #spread(reason: unknown, graceMs: number): void {
     const { keeper, follower, controller, children = [] } = this.#waiters ?? NOBODY;
     if (this.#abortion === undefined) {
-      this.#abortion = { reason };
+      this.#abortion = { reason, graceMs };
       controller?.abort(reason);
     }
     // A copy: what an abort wakes may end its scope.
@@ -134,6 +139,13 @@ export class Scope {
   /** From now on an abort reaches what the tool's keeper waits for. */
   keep(keeper: ToolKeeper): void {
     this.#join().keeper = keeper;
+    this.#catchUp(keeper);
+  }
+
+  /** An abort that came before somebody waited for it. */
+  #catchUp(keeper: Keeper): void {
+    const abortion = this.#lastAbortion;
+    if (abortion !== undefined) keeper.abort(abortion.graceMs);
   }
 
   /** Whether it was this keeper that kept the tool; it no longer does. */
@@ -149,31 +161,35 @@ export class Scope {
   follow(outcome: MaybePromise<ToolOutcome>, listener?: SettleListener): MaybePromise<ToolOutcome> {
     if (!isPromise(outcome)) {
       this.end();
-      if (this.#startedAt === undefined) return outcome;
-      return noteExceeded(outcome, this.dispatch.host.clock.now() - this.#startedAt, this.#limitMs);
+      return this.#startedAt === undefined ? outcome : this.noted(outcome);
     }
     const waiters = this.#join();
     let keeper: Keeper | undefined = waiters.keeper;
     if (keeper?.promise !== outcome) {
       keeper = new Follower(this.call, this, outcome);
       waiters.follower = keeper;
+      this.#catchUp(keeper);
     }
     keeper.followed = true;
     keeper.listener = listener;
     return keeper.promise;
   }
 
+  /** The outcome of what was passed on, with a note where it took longer than its limit. */
+  noted(outcome: ToolOutcome): ToolOutcome {
+    if (this.#limitMs === undefined || this.#abortion !== undefined) return outcome;
+    return noteExceeded(outcome, this.dispatch.host.clock.now() - this.startedAt, this.#limitMs);
+  }
+
   #join(): Waiters {
-    if (this.#waiters === undefined) {
-      this.#waiters = new Waiters();
-      this.#parent?.adopt(this);
-    }
+    if (this.#waiters === undefined) this.#waiters = new Waiters();
+    if (this.#place === OUTSIDE && this.#parent !== undefined) this.#parent.adopt(this);
     return this.#waiters;
   }
 
-  /** Lets go of it: no abort comes through any more. */
+  /** Lets go of it: no abort comes through until something waits in it again. */
   end(): void {
-    if (this.#waiters !== undefined) this.#parent?.disown(this);
+    if (this.#parent !== undefined) this.#parent.disown(this);
   }
 
   /** Makes an abort of this scope reach another, which may be another dispatch's. */
@@ -181,29 +197,15 @@ export class Scope {
     const waiters = this.#join();
     if (waiters.children === undefined) waiters.children = [child];
     else waiters.children.push(child);
+    child.#place = waiters.children.length - 1;
   }
 
   disown(child: Scope): void {
-    const children = this.#waiters?.children ?? [];
-    const index = children.indexOf(child);
-    if (index >= 0) children.splice(index, 1);
-  }
-
-  /** What is known of the effect of all attempts inside. */
-  get executed(): Executed {
-    return this.#running > 0 ? 'unknown' : this.#ended;
-  }
-
-  /** The tool has begun, as every scope around must know. */
-  begun(): void {
-    this.#running++;
-    if (this.#parent !== undefined) this.#parent.begun();
-  }
-
-  /** The tool has come to its end, or was stopped. One run that did its work outweighs any that did not. */
-  over(how: 'yes' | 'stopped'): void {
-    this.#running--;
-    if (this.#ended !== 'yes') this.#ended = how;
-    if (this.#parent !== undefined) this.#parent.over(how);
+    const last = child.#place === OUTSIDE ? undefined : this.#waiters?.children?.pop();
+    if (last !== undefined && last !== child) {
+      this.#waiters?.children?.splice(child.#place, 1, last);
+      last.#place = child.#place;
+    }
+    child.#place = OUTSIDE;
   }
 }

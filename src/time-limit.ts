@@ -58,7 +58,8 @@ export abstract class TimeLimit {
     this.#armed = pTimeout(this.#work, {
       milliseconds: Math.max(1, remainingMs),
       // A fallback keeps p-timeout from building an error, with its stack, for each call.
-      fallback: () => this.onLimit(),
+      // Later, for a clock that calls back at once.
+      fallback: () => queueMicrotask(() => this.onLimit()),
       customTimers: timersOf(this.#clock),
     });
     this.#armed.catch(() => {});

@@ -355,7 +355,7 @@ describe('abort scopes', () => {
     const dispatcher = createDispatcher({ tools: [tool], clock, middleware: [watch, again, timeout({ limitMs: 10 })] });
     const pending = dispatcher.dispatch({ name: 'tool' });
     await clock.advance(20);
-    expect((await pending).error).toMatchObject({ code: 'timeout', executed: 'stopped' });
+    expect((await pending).error).toMatchObject({ code: 'timeout', executed: 'unknown' });
     expect(seen).toEqual(['unknown']);
   });
 

@@ -285,7 +285,7 @@ describe('the tool', () => {
     expect(await dispatch()).toMatchObject({
       content: 'done',
       isError: false,
-      notes: [{ type: 'exceeded', by: 'dispatcher', message: expect.stringMatching(/for 300 ms.*limit of 50 ms/) }],
+      notes: [{ type: 'exceeded', by: 'dispatcher', message: expect.stringMatching(/took 300 ms.*limit of 50 ms/) }],
     });
   });
 

@@ -27,6 +27,11 @@ export class ManualClock implements Clock {
     return this.#timers.size;
   }
 
+  /** Time passes and no timer fires: what happens while the event loop is busy. */
+  jump(ms: number): void {
+    this.#now += ms;
+  }
+
   /** Lets so many milliseconds pass: due timers fire in order, and what they wake has a few turns to settle. */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;
