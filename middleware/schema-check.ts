@@ -47,6 +47,7 @@ export class ToolChecks {
     if (typeof check !== 'function') return check;
     try {
       const found = check(value);
+      if (found === value) return value;
       return isPromise(found) ? found.then(undefined, unusable) : found;
     } catch (cause) {
       return unusable(cause);

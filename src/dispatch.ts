@@ -36,6 +36,8 @@ export class Dispatch implements Guard {
   /** Runs of the tool that have not ended, and what became of those that have. */
   running = 0;
   ended: Executed = 'no';
+  /** Whether anybody outside can abort it. */
+  readonly isAbortable: boolean;
   /** When it began, on the host's clock. */
   readonly startedAt: number;
   readonly id: string;
@@ -61,6 +63,7 @@ export class Dispatch implements Guard {
     this.malformed = malformed;
     this.tools = tools;
     this.options = options;
+    this.isAbortable = options.signal !== undefined || options.parent !== undefined;
     this.host = host;
     this.scope = new Scope(this, undefined, BEFORE_FIRST_LAYER, undefined);
   }
@@ -78,6 +81,7 @@ export class Dispatch implements Guard {
 
   /** Whether the caller has aborted, or the call whose tool made this one was aborted. */
   get callerAborted(): boolean {
+    if (!this.isAbortable) return false;
     const { signal, parent } = this.options;
     return signal?.aborted === true || parent?.aborted === true;
   }
@@ -89,8 +93,8 @@ export class Dispatch implements Guard {
 
   /** The onion's outcome, or what is answered in its place where the caller aborts and no layer answers. */
   race(outcome: Promise<ToolOutcome>, call: ToolCall): Promise<ToolOutcome> {
+    if (!this.isAbortable) return outcome;
     const { signal, parent } = this.options;
-    if (signal === undefined && parent === undefined) return outcome;
     const abort = () => this.scope.abort(this.callerReason);
     const deafen = signal && onAbort(signal, abort);
     const parentScope = parent && ToolCall.scope(parent);

@@ -17,7 +17,7 @@ export function invoke(call: ToolCall): MaybePromise<ToolOutcome> {
   if (call.aborted) return stopped(call);
   const validation = takeArguments(call);
   if (isPromise(validation))
-    return new Run(call).keep(validation.then((settled) => execute(call, settled), unprepared));
+    return new Run(call).keep(validation.then((settled) => executeLater(call, settled), unprepared));
   try {
     const returned = execute(call, validation);
     if (typeof returned !== 'string' && (isPromise(returned) || isGenerator(returned)))
@@ -62,10 +62,14 @@ class NotRun {
 
 function execute(call: ToolCall, taken: Taken): unknown {
   if (taken?.valid !== true) throw new NotRun(taken?.error ?? unpreparedError(taken));
-  // Its arguments may have taken their time.
-  if (call.aborted) throw new NotRun();
   ToolCall.scope(call).dispatch.running++;
   return (call.tool as Tool<unknown>).execute?.(taken.parsed, call);
+}
+
+/** Where the arguments took their time, the call may be over. */
+function executeLater(call: ToolCall, taken: Taken): unknown {
+  if (call.aborted) throw new NotRun();
+  return execute(call, taken);
 }
 
 function returnedOutcome(call: ToolCall, value: unknown): ToolOutcome {
