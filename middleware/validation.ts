@@ -1,3 +1,4 @@
+import pTimeout from 'p-timeout';
 import {
   after,
   checkOptions,
@@ -6,6 +7,7 @@ import {
   describeError,
   failure,
   isCount,
+  isLimitMs,
   isPlainObject,
   isPromise,
   type JsonValue,
@@ -14,10 +16,12 @@ import {
   type Next,
   named,
   printable,
+  stopped,
   type Tool,
   type ToolCall,
   type ToolError,
   type ToolOutcome,
+  timersOf,
   toolError,
   unrunnable,
   type Validation,
@@ -31,6 +35,8 @@ export interface ValidationOptions {
   readonly maxFaults?: number;
   /** The most characters of one fault. Default: 300. */
   readonly maxFaultCharacters?: number;
+  /** Milliseconds an asynchronous schema may take; Infinity waits. Default: 30,000. */
+  readonly limitMs?: number;
 }
 
 /** The validating middleware, which can also be asked to compile before the first call. */
@@ -54,8 +60,8 @@ export interface ValidationMiddleware extends Middleware {
  * @example createDispatcher({ tools, middleware: [validation(), permission({ check: readOnlyAllowed }), timeout()] })
  */
 export function validation(options: ValidationOptions = {}): ValidationMiddleware {
-  checkOptions('validation', options, { maxFaults: isCount(1), maxFaultCharacters: isCount(20) });
-  const { maxFaults = 8, maxFaultCharacters = 300 } = options;
+  checkOptions('validation', options, { maxFaults: isCount(1), maxFaultCharacters: isCount(20), limitMs: isLimitMs });
+  const { maxFaults = 8, maxFaultCharacters = 300, limitMs = 30_000 } = options;
   const checks = new ToolChecks((tool) => compileSchema(tool.inputSchema));
 
   function layer(call: ToolCall, next: Next): MaybePromise<ToolOutcome> {
@@ -65,10 +71,28 @@ export function validation(options: ValidationOptions = {}): ValidationMiddlewar
     const found = checks.run(call.tool as Tool, copy);
     // What a JSON Schema accepts comes back as it was given, which needs no second look.
     if (found === copy) return next(call.with({ parsed: copy, validator: validate }));
-    return isPromise(found) ? found.then((settled) => goOn(call, next, settled)) : goOn(call, next, found);
+    return isPromise(found)
+      ? inTime(call, found).then((settled) => goOn(call, next, settled))
+      : goOn(call, next, found);
+  }
+
+  /** Waits no longer than the limit, and no longer than the call lives. */
+  async function inTime(call: ToolCall, found: Promise<unknown>): Promise<unknown> {
+    const fallback = () => new Unusable(new Error(`The schema gave no answer within ${limitMs} ms.`));
+    try {
+      return await pTimeout(found, {
+        milliseconds: limitMs,
+        fallback,
+        customTimers: timersOf(call.clock),
+        signal: call.signal,
+      });
+    } catch (cause) {
+      return new Unusable(cause);
+    }
   }
 
   function goOn(call: ToolCall, next: Next, found: unknown): MaybePromise<ToolOutcome> {
+    if (call.aborted) return stopped(call);
     if (found instanceof Faults || found instanceof Unusable) return failure(call, errorOf(call, found));
     // Before the tool runs: it may change what it receives.
     const dropped = droppedKeys(call, found);
@@ -79,7 +103,9 @@ export function validation(options: ValidationOptions = {}): ValidationMiddlewar
   /** For whoever edits the arguments further inside, and for each further attempt. */
   function validate(call: ToolCall, input: JsonValue): MaybePromise<Validation> {
     const found = checks.run(call.tool as Tool, copyJson(input));
-    return isPromise(found) ? found.then((settled) => verdict(call, input, settled)) : verdict(call, input, found);
+    return isPromise(found)
+      ? inTime(call, found).then((settled) => verdict(call, input, settled))
+      : verdict(call, input, found);
   }
 
   function verdict(call: ToolCall, input: JsonValue, found: unknown): Validation {

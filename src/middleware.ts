@@ -23,7 +23,10 @@ export function named(name: string, middleware: Middleware): Middleware {
   return Object.defineProperty(middleware, 'name', { value: name });
 }
 
-/** The onion: the first layer is outermost, `innermost` runs the tool. Built once; each call only walks it. */
+/**
+ * The onion: the first layer is outermost, `innermost` runs the tool. Built once; each call only walks it, from outside. To make one
+ * layer of two, let it call the first with a `next` that calls the second.
+ */
 export function compose(layers: readonly Middleware[], innermost: Next): Next {
   const inside = guardInnermost(innermost, layers.length, layers.at(-1)?.name ?? '');
   return layers.reduceRight<Next>(

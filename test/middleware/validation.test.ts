@@ -17,6 +17,7 @@ import {
 import { outputLimit, timeout, type ValidationOptions, validation } from 'toolonion/middleware';
 import * as v from 'valibot';
 import * as z from 'zod';
+import { ManualClock, turns } from '../support/manual-clock.ts';
 
 /** What came of one call of one tool: the result, and the arguments each run received. */
 interface Ran {
@@ -613,4 +614,42 @@ test('a valid synchronous call stays synchronous all the way to the tool', () =>
   const middleware = [validation(), outputLimit(), timeout()];
   void createDispatcher({ tools: [tool], middleware }).dispatch({ name: 'work' });
   expect(ran).toBe(true);
+});
+
+describe('an asynchronous schema', () => {
+  const hanging = {
+    '~standard': {
+      version: 1,
+      vendor: 'test',
+      validate: () => new Promise<never>(() => {}),
+    },
+  } as const;
+  const tool = defineTool({
+    name: 'tool',
+    description: 'A tool.',
+    inputSchema: hanging,
+    jsonSchema: { type: 'object' },
+    execute: () => 'ran',
+  });
+
+  test('that never answers fails the call at its limit, and leaves no timer', async () => {
+    const clock = new ManualClock();
+    const dispatcher = createDispatcher({ tools: [tool], middleware: [validation({ limitMs: 100 })], clock });
+    const pending = dispatcher.dispatch({ name: 'tool' });
+    await clock.advance(100);
+    expect((await pending).error).toMatchObject({ code: 'internal', executed: 'no' });
+    expect(clock.pending).toBe(0);
+  });
+
+  test('is no longer waited for once the caller leaves', async () => {
+    const clock = new ManualClock();
+    const controller = new AbortController();
+    const dispatcher = createDispatcher({ tools: [tool], middleware: [validation()], clock });
+    const pending = dispatcher.dispatch({ name: 'tool' }, { signal: controller.signal });
+    await turns(1);
+    controller.abort();
+    expect((await pending).error).toMatchObject({ code: 'cancelled', executed: 'no' });
+    await turns();
+    expect(clock.pending).toBe(0);
+  });
 });
