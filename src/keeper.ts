@@ -92,6 +92,8 @@ export class Follower extends Keeper {
 
   protected override settle(outcome: ToolOutcome): void {
     this.scope.release(this);
+    // A layer's refusal that comes late is no answer of the tool's.
+    if (this.answered && outcome.error?.executed === 'no') return;
     super.settle(outcome);
   }
 

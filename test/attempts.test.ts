@@ -178,6 +178,21 @@ describe('a layer that was waiting when the caller left', () => {
   });
 });
 
+test('a refusal that comes after the answer is nobody’s late answer', async () => {
+  const slow: Middleware = async (call, next) => {
+    const outcome = await next(call);
+    await sleep(call, 50);
+    return outcome;
+  };
+  const gate = permission({ check: () => ({ type: 'deny' }) });
+  const { dispatcher, clock, late } = trial(() => 'done', timeout({ limitMs: 20 }), slow, gate);
+  const pending = dispatcher.dispatch({ name: 'tool' });
+  await clock.advance(20);
+  expect((await pending).error).toMatchObject({ code: 'timeout', executed: 'no' });
+  await clock.advance(100);
+  expect(late).toEqual([]);
+});
+
 describe('an abort scope', () => {
   test('that aborts while the tool has just begun still ends the call, and disturbs no other', async () => {
     let abort = () => {};
