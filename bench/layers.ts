@@ -42,48 +42,34 @@ function idleCall(): ToolCall {
 
 /** What layers that do nothing cost, against koa-compose. */
 export async function layerTimes(rounds: number, repeats: number): Promise<void> {
-  const rows: string[][] = [];
-  for (const form of Object.keys(FORMS)) {
-    for (const count of COUNTS) {
-      const cells: string[] = [];
-      for (const innermost of [() => OUTCOME, async () => OUTCOME]) {
-        const { nanoseconds, ratios } = await measure(tasksOf(form, count, innermost), repeats, rounds);
-        cells.push(`${Math.round(nanoseconds[0] ?? 0)} ns`, ratioCell(ratios[1] as never));
-      }
-      rows.push([form, String(count), ...cells]);
-    }
-  }
-  const head = [
-    'layers written as',
-    'layers',
-    'koa-compose (sync tool)',
-    'toolonion ×',
-    'koa-compose (async tool)',
-    'toolonion ×',
-  ];
-  printTable('Idle layers: × koa-compose', head, rows);
+  await printLayers('Idle layers: × koa-compose', 'toolonion ×', async (tasks) => {
+    const { nanoseconds, ratios } = await measure(tasks, repeats, rounds);
+    return [`${Math.round(nanoseconds[0] ?? 0)} ns`, ratioCell(ratios[1] as never)];
+  });
 }
 
 /** What layers that do nothing allocate. */
 export async function layerBytes(repeats: number): Promise<void> {
+  await printLayers('Idle layers: bytes allocated per call', 'toolonion', async ([koas, ours]) => [
+    String(Math.round(await bytesOf(koas, repeats))),
+    String(Math.round(await bytesOf(ours, repeats))),
+  ]);
+}
+
+/** A row for each form and count, with two cells for each kind of tool: koa-compose's and ours. */
+async function printLayers(
+  title: string,
+  ours: string,
+  cellsOf: (tasks: [Task, Task]) => Promise<readonly [string, string]>,
+): Promise<void> {
   const rows: string[][] = [];
   for (const form of Object.keys(FORMS)) {
     for (const count of COUNTS) {
-      const cells: string[] = [];
-      for (const innermost of [() => OUTCOME, async () => OUTCOME]) {
-        for (const task of tasksOf(form, count, innermost))
-          cells.push(String(Math.round(await bytesOf(task, repeats))));
-      }
-      rows.push([form, String(count), ...cells]);
+      const atOnce = await cellsOf(tasksOf(form, count, () => OUTCOME));
+      const later = await cellsOf(tasksOf(form, count, async () => OUTCOME));
+      rows.push([form, String(count), ...atOnce, ...later]);
     }
   }
-  const head = [
-    'layers written as',
-    'layers',
-    'koa-compose (sync tool)',
-    'toolonion',
-    'koa-compose (async tool)',
-    'toolonion',
-  ];
-  printTable('Idle layers: bytes allocated per call', head, rows);
+  const head = ['layers written as', 'layers', 'koa-compose (sync tool)', ours, 'koa-compose (async tool)', ours];
+  printTable(title, head, rows);
 }

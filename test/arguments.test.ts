@@ -1,7 +1,7 @@
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { createDispatcher, defineTool, type ToolCallRequest } from 'toolonion';
+import { createDispatcher, defineTool, type JsonObject, type Middleware, type ToolCallRequest } from 'toolonion';
 import { hostileValues, nested } from './support/hostile.ts';
 
 const received: unknown[] = [];
@@ -31,7 +31,7 @@ describe('arguments that are nothing', () => {
     ['empty text', { arguments: '' }],
     ['blank text', { arguments: ' \n\t ' }],
     ['a byte order mark', { arguments: '\uFEFF' }],
-  ])('are {} when they are %s', async (_, given) => {
+  ])('A01, A02: are {} when they are %s', async (_, given) => {
     const { result, input } = await call(given);
     expect(result.isError).toBe(false);
     expect(result.requested.input).toEqual({});
@@ -57,7 +57,7 @@ describe('arguments as text', () => {
     );
   });
 
-  test('keep entities, control characters and `__proto__` as the model wrote them', async () => {
+  test('A14: keep entities, control characters and `__proto__` as the model wrote them', async () => {
     const text = '{"content":"a &lt; b","cmd":"ls\\u0000 -la","__proto__":{"admin":true}}';
     const { input } = await call({ arguments: text });
     expect(JSON.stringify(input)).toBe(text);
@@ -75,7 +75,7 @@ describe('arguments as text', () => {
     ['42', 'a number'],
     ['true', 'true'],
     ['"{\\"city\\":\\"Oslo\\"}"', 'a string'],
-  ])('are refused when they are not an object: %s', async (text, kind) => {
+  ])('A03: are refused when they are not an object: %s', async (text, kind) => {
     const { result, ran } = await call({ arguments: text });
     expect(ran).toBe(false);
     expect(result.error).toMatchObject({ code: 'invalid_arguments', executed: 'no' });
@@ -105,7 +105,7 @@ describe('arguments as text', () => {
     ['```json\n{"a":1}\n```', 0],
     ['not JSON', 0],
     [']', 0],
-  ])('are refused with the place of the fault: %j', async (text, at) => {
+  ])('A08: are refused with the place of the fault: %j', async (text, at) => {
     const { result, ran } = await call({ arguments: text });
     expect(ran).toBe(false);
     expect(result.error).toMatchObject({ code: 'invalid_arguments', executed: 'no' });
@@ -207,7 +207,7 @@ describe('arguments as text', () => {
 
 describe('arguments the caller knows to be cut off', () => {
   test.each([['{"a":1}'], ['{"a":'], [''], [{ a: 1 }], [undefined]])(
-    'are refused, however complete they look: %j',
+    'A11: are refused, however complete they look: %j',
     async (given) => {
       const { result, ran } = await call({ arguments: given, truncated: true });
       expect(ran).toBe(false);
@@ -246,6 +246,16 @@ describe('arguments as an object', () => {
     const { input } = await call({ arguments: Object.freeze({ list: Object.freeze([1]) }) });
     expect(Object.isFrozen(input)).toBe(false);
     expect(Object.isFrozen((input as { list: unknown }).list)).toBe(false);
+  });
+
+  test('P04: may be frozen where a layer passes on others, and stay as they were', async () => {
+    const given = Object.freeze({ list: Object.freeze([1]) });
+    const edit: Middleware = (inner, next) =>
+      next(inner.with({ input: { ...(inner.input as JsonObject), added: true } }));
+    const result = await dispatcher.with({ middleware: [edit] }).dispatch({ name: 'echo', arguments: given });
+    expect(result.isError).toBe(false);
+    expect(received.at(-1)).toEqual({ list: [1], added: true });
+    expect(given).toEqual({ list: [1] });
   });
 
   test('may come from another realm or have no prototype', async () => {

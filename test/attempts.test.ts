@@ -391,7 +391,7 @@ describe('what cannot be trusted', () => {
     );
   });
 
-  test('what a tool or layer does to call.input changes nothing: it is frozen', async () => {
+  test('O08: what a tool or layer does to call.input changes nothing: it is frozen', async () => {
     const inputs: unknown[] = [];
     const { dispatcher } = trial((input, call) => {
       inputs.push(structuredClone(input));

@@ -69,7 +69,22 @@ describe('a result', () => {
     expect(result).toMatchObject({ resolvedToolName: 'echo', content: 'hi', requested: { name: 'ekho' } });
   });
 
-  test('is safe to replay as JSON, whatever the arguments were', async () => {
+  test('C01: for an unknown name tells the name and a bounded list of the tools there are', async () => {
+    const tools = Array.from({ length: 1000 }, (_, index) =>
+      defineTool({ name: `tool_${String(index).padStart(3, '0')}`, description: 'Works.', execute: () => 'done' }),
+    );
+    for (const name of ['creating:view', 'x'.repeat(100_000), 'a\u0000\u001b[31m']) {
+      const { error, content, resolvedToolName } = await createDispatcher({ tools }).dispatch({ name });
+      expect(error).toMatchObject({ code: 'not_found', executed: 'no' });
+      expect(content).toContain(`"${name.slice(0, 1)}`);
+      expect(content).toContain('tool_009, and 990 more');
+      expect(content.length).toBeLessThan(500);
+      expect(JSON.stringify(content)).not.toMatch(/\\u00[01]/);
+      expect(resolvedToolName).toBe(name);
+    }
+  });
+
+  test('A10: is safe to replay as JSON, whatever the arguments were', async () => {
     const dispatcher = createDispatcher({ tools: [echo] });
     for (const broken of ['{"a":', 'null', '[1]', '', undefined, null, 42, [1], { a: () => 1 }, { a: 10n }]) {
       const { requested } = await dispatcher.dispatch({ name: 'echo', arguments: broken });
@@ -101,7 +116,7 @@ describe('ids', () => {
   const idOf = async (dispatcher: Dispatcher, id?: unknown) =>
     (await dispatcher.dispatch({ id: id as string, name: 'echo' })).toolCallId;
 
-  test('the model’s own is kept, and one is made where it is missing, empty or no text', async () => {
+  test('D02: the model’s own is kept, and one is made where it is missing, empty or no text', async () => {
     let made = 0;
     const dispatcher = createDispatcher({ tools: [echo], generateId: () => `made ${++made}` });
     expect(await idOf(dispatcher, 'c1')).toBe('c1');
@@ -111,7 +126,7 @@ describe('ids', () => {
     expect(await idOf(dispatcher, null)).toBe('made 4');
   });
 
-  test('a name that is missing or no text is an invalid call with an id of its own', async () => {
+  test('C12: a name that is missing or no text is an invalid call with an id of its own', async () => {
     const dispatcher = createDispatcher({ tools: [echo] });
     for (const name of ['', undefined, null, 7, {}]) {
       const result = await dispatcher.dispatch({ id: '', name: name as string, arguments: '{"a":1}' });
@@ -481,10 +496,10 @@ describe('registries', () => {
     }
   });
 
-  test('a tool that is only shown to the model cannot be run', async () => {
+  test('H12: a tool that is only shown to the model cannot be run, and is a result like any other', async () => {
     const shown = defineTool({ name: 'shown', description: 'Run elsewhere.' });
     const result = await createDispatcher({ tools: [shown] }).dispatch({ name: 'shown' });
-    expect(result.error).toMatchObject({ code: 'disabled', executed: 'no' });
+    expect(result.error).toMatchObject({ code: 'disabled', executed: 'no', retryable: false });
   });
 });
 

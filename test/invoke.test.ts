@@ -25,17 +25,43 @@ describe('what a tool gives back', () => {
     expect(await run(async () => 'x')).toMatchObject({ content: 'x', isError: false });
   });
 
-  test('H05: nothing, and falsy values, are successes with a defined content', async () => {
+  test('H05, H11: nothing, and falsy values, are successes with a defined content', async () => {
     const contents = await Promise.all(
       [undefined, null, '', 0, false].map(async (value) => (await run(() => value)).content),
     );
     expect(contents).toEqual(['', 'null', '', '0', 'false']);
   });
 
-  test('H01: a soft failure is an error without being a hard one', async () => {
+  test('H01, H02: a soft failure is an error without being a hard one', async () => {
     const result = await run(() => ({ content: 'unknown id', isError: true }));
     expect(result).toMatchObject({ content: 'unknown id', isError: true });
     expect(result.error).toBeUndefined();
+  });
+
+  test('H07: values that JSON does not know are shown and kept as plain JSON', async () => {
+    const result = await run(() => ({
+      at: new Date(0),
+      bad: new Date(Number.NaN),
+      m: new Map([[1, 2]]),
+      s: new Set([1]),
+      b: Buffer.from('x'),
+      u: new URL('http://a'),
+      n: 10n,
+      e: new Error('x'),
+      f: () => 1,
+    }));
+    const plain = {
+      at: '1970-01-01T00:00:00.000Z',
+      bad: null,
+      m: [[1, 2]],
+      s: [1],
+      b: 'eA==',
+      u: 'http://a/',
+      n: '10',
+      e: { name: 'Error', message: 'x' },
+    };
+    expect(result).toMatchObject({ isError: false, structured: plain });
+    expect(JSON.parse(String(result.content))).toEqual(plain);
   });
 
   test('a thenable of another kind is awaited', async () => {

@@ -57,7 +57,7 @@ describe('layers', () => {
       expect(new Set(seen).size).toBe(1);
     });
 
-    test(`a layer may call next again once it has settled, when the tool answers ${way}`, async () => {
+    test(`L03: a layer may call next again once it has settled, when the tool answers ${way}`, async () => {
       let runs = 0;
       const again: Middleware = async (call, next) => {
         await next(call);
@@ -134,7 +134,7 @@ describe('layers', () => {
     expect(seen).toMatchObject({ isError: true, error: { code: 'internal' } });
   });
 
-  test('an unknown tool is answered inside the onion, so that outer layers see it', async () => {
+  test('C11: an unknown tool is answered inside the onion, so that outer layers see it', async () => {
     const seen: (string | undefined)[] = [];
     const layer: Middleware = (call, next) => after(next(call), (outcome) => (seen.push(outcome.error?.code), outcome));
     await createDispatcher({ middleware: [layer] }).dispatch({ name: 'gone' });
@@ -170,7 +170,7 @@ describe('a layer that breaks the rules', () => {
     ['answers null', () => null, /"culprit" answered something that is not an outcome/, ['no']],
     ['answers null later', async () => null, /"culprit" answered something that is not an outcome/, ['no']],
     [
-      'forgets to return',
+      'P01: forgets to return',
       (c: ToolCall, n: Next) => void n(c),
       /"culprit" answered (nothing|before)/,
       ['yes', 'unknown'],
@@ -244,7 +244,7 @@ describe('a layer that breaks the rules', () => {
 
   for (const way of ['in a microtask', 'in a turn']) {
     const give = WAYS[way] as <Value>(value: Value) => Value | Promise<Value>;
-    test(`a second next over an unsettled first runs the tool once and ends the call, when it answers ${way}`, async () => {
+    test(`P02: a second next over an unsettled first runs the tool once and ends the call, when it answers ${way}`, async () => {
       let runs = 0;
       const seen: (string | undefined)[] = [];
       const watch: Middleware = (call, next) =>

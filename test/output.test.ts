@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type ContentPart, createDispatcher, defineTool, isContent, ToolOutput, toOutput } from 'toolonion';
+import { anything } from './support/anything.ts';
 import { hostileValues } from './support/hostile.ts';
 
 class Row {
@@ -138,7 +139,7 @@ describe('toOutput', () => {
     }
   });
 
-  test('keeps a shared object in each of its places, and marks only a cycle', () => {
+  test('H06: keeps a shared object in each of its places, and marks only a cycle', () => {
     const row = { id: 1 };
     const value: Record<string, unknown> = { first: row, second: row };
     value['self'] = value;
@@ -154,17 +155,6 @@ describe('toOutput', () => {
   });
 
   test('gives plain output for anything, and the same for that', () => {
-    const anything = fc.anything({
-      withBigInt: true,
-      withBoxedValues: true,
-      withDate: true,
-      withMap: true,
-      withNullPrototype: true,
-      withObjectString: true,
-      withSet: true,
-      withSparseArray: true,
-      withTypedArray: true,
-    });
     const outputLike = fc.record({ content: anything, isError: anything, structured: anything }, { requiredKeys: [] });
     fc.assert(
       fc.property(fc.oneof(anything, outputLike), (value) => {

@@ -124,7 +124,7 @@ describe('defineTool', () => {
 describe('the schema of a tool', () => {
   const nested = () => ({ type: 'object', properties: { a: { type: 'object', properties: { b: { enum: ['x'] } } } } });
 
-  test('does not follow later changes of the one it was made from', () => {
+  test('P06: does not follow later changes of the one it was made from', () => {
     const input = nested();
     const output = nested();
     const tool = defineTool({ ...valid, inputSchema: input as JsonSchema, outputSchema: output as JsonSchema });

@@ -210,6 +210,17 @@ describe('what a line holds', () => {
     expect(text()).not.toContain('swordfish');
   });
 
+  test.each([[null], ['null'], [''], [undefined], [42], [true], [['a']], [Symbol('a')]])(
+    'A02: arguments of any kind are logged without harm, values asked for: %p',
+    async (given) => {
+      const { dispatch, lines } = setUp(() => 'hello', { values: true });
+      const result = await dispatch({ arguments: given });
+      expect(lines).toHaveLength(1);
+      expect(lines[0]).toMatchObject({ inputKeys: [], code: result.error?.code ?? 'ok' });
+      expect(result.isError).toBe(given != null && given !== 'null' && given !== '');
+    },
+  );
+
   test('O02: values where they are asked for, without the secrets in them', async () => {
     const { dispatch, lines, text } = setUp(() => 'the key is sk-abcdefghijklmnopqrst', { values: true });
     const secrets = {

@@ -18,6 +18,7 @@ import {
   textOf,
 } from 'toolonion';
 import { type OutputLimitOptions, outputLimit } from 'toolonion/middleware';
+import { lookout } from '../support/lookout.ts';
 
 /** The result of a tool that answers this, its layer's answer, and what the layer was given. */
 interface Ran {
@@ -32,13 +33,7 @@ async function limited(
   inside: Middleware[] = [],
   outputSchema?: JsonSchema,
 ): Promise<Ran> {
-  const seen: Record<string, ToolOutcome> = {};
-  const look = (name: string): Middleware =>
-    named(name, async (call, next) => {
-      const outcome = await next(call);
-      seen[name] = outcome;
-      return outcome;
-    });
+  const { seen, look } = lookout();
   const tool = defineTool({ name: 'work', description: 'Works.', ...(outputSchema && { outputSchema }), execute });
   const middleware = [look('passed'), outputLimit(options), look('given'), ...inside];
   const result = await createDispatcher({ tools: [tool], middleware }).dispatch({ name: 'work' });

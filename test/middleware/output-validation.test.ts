@@ -10,10 +10,12 @@ import {
   ToolFailure,
   type ToolOutcome,
   ToolOutput,
+  ToolRegistry,
   withNote,
 } from 'toolonion';
 import { type OutputValidationOptions, outputValidation } from 'toolonion/middleware';
 import * as z from 'zod';
+import { lookout } from '../support/lookout.ts';
 
 const tags = {
   type: 'object',
@@ -37,13 +39,7 @@ async function call(
   inside: Middleware[] = [],
 ): Promise<Ran> {
   let runs = 0;
-  const seen: Record<string, ToolOutcome> = {};
-  const look = (name: string): Middleware =>
-    named(name, async (call, next) => {
-      const outcome = await next(call);
-      seen[name] = outcome;
-      return outcome;
-    });
+  const { seen, look } = lookout();
   const tool = defineTool({
     name: 'work',
     description: 'Works.',
@@ -225,6 +221,21 @@ describe('F06: an output schema that cannot be used', () => {
     expect(result.content).toContain('it could not be checked');
     expect(JSON.stringify(result)).not.toContain('secret');
   });
+});
+
+test('F04: a tool that is added, replaced or removed leaves the others judged as before', async () => {
+  const lying = (name: string) =>
+    defineTool({ name, description: 'Works.', outputSchema: tags, execute: () => ({ tags: 'none' }) });
+  const registry = new ToolRegistry([lying('first'), lying('last')]);
+  const dispatcher = createDispatcher({ tools: registry, middleware: [outputValidation()] });
+  const codes = async () =>
+    (await dispatcher.dispatchAll(registry.names.map((name) => ({ name })))).map((result) => result.error?.code);
+  expect(await codes()).toEqual(['output_invalid', 'output_invalid']);
+  registry.register(lying('added'));
+  registry.register(lying('first'), { replace: true });
+  expect(await codes()).toEqual(['output_invalid', 'output_invalid', 'output_invalid']);
+  registry.unregister('first');
+  expect(await codes()).toEqual(['output_invalid', 'output_invalid']);
 });
 
 test('an option it does not have, or a value that is not allowed, is refused', () => {

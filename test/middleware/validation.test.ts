@@ -146,6 +146,13 @@ describe('valid arguments', () => {
 });
 
 describe('invalid arguments', () => {
+  test.each([[''], ['   '], [undefined], [null], ['null']])(
+    'A01: are those that are nothing (%j) where the schema requires a key, which is named',
+    async (nothing) => {
+      expect(faults(await call(point, nothing))).toEqual(['"x" is required, but missing']);
+    },
+  );
+
   test('E18: are an answer of their own, and the tool does not run', async () => {
     const { result, runs } = await call(point, { x: 'one' });
     expect(result).toMatchObject({
@@ -429,7 +436,7 @@ describe('arguments that are edited further inside', () => {
         : { ...(await next(call)), content: checked.error.message };
     });
 
-  test('are validated in the same way', async () => {
+  test('P05: are validated in the same way', async () => {
     expect((await call(point, { x: 1 }, {}, [edit({ x: 2 })])).runs).toEqual([{ x: 2, y: 0 }]);
     const { result } = await call(point, { x: 1 }, {}, [edit({ x: 'two' })]);
     expect(result.content).toContain('x: expected number; got the text "two"');
