@@ -28,6 +28,7 @@ export class Dispatch implements Guard {
   depth: number = BEFORE_FIRST_LAYER;
   pending: Pending | undefined = undefined;
   answer: ToolOutcome = NO_ANSWER;
+  onion: object | undefined = undefined;
   fault: ToolOutcome | undefined = undefined;
   /** Whether the onion has given a promise: until then everything happened in one go. */
   waited = false;

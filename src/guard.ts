@@ -25,6 +25,8 @@ export interface Guard {
   pending: Pending | undefined;
   /** The last answer given, which needs no second look where the next layer passes it on. */
   answer: ToolOutcome;
+  /** The onion the call has entered: the innermost of another does not run its tool, for it may have passed other gates. */
+  onion: object | undefined;
   /** What every layer answers once one of them has broken the rules. */
   fault: ToolOutcome | undefined;
 }

@@ -47,6 +47,14 @@ export function refuse(call: ToolCall, level: number, outer: string): ToolOutcom
   }
 }
 
+/** The call has come to the innermost of an onion that it did not enter. */
+export function astray(call: ToolCall): ToolOutcome {
+  return fault(
+    call,
+    'A middleware called the next() of another dispatcher. It must not keep next() from one call to another, but call the one it gets.',
+  );
+}
+
 /** Ends the whole dispatch with an internal error: nothing may run any more, and what runs is aborted. */
 function fault(call: ToolCall, message: string): ToolOutcome {
   const scope = ToolCall.scope(call);

@@ -1,6 +1,6 @@
 import { ToolCall } from './call.ts';
-import type { Pending } from './guard.ts';
-import { answerOf, leave, misused, refuse } from './layer.ts';
+import { BEFORE_FIRST_LAYER, type Pending } from './guard.ts';
+import { answerOf, astray, leave, misused, refuse } from './layer.ts';
 import { isPromise, type MaybePromise } from './maybe-promise.ts';
 import type { ToolOutcome } from './outcome.ts';
 
@@ -28,11 +28,18 @@ export function named(name: string, middleware: Middleware): Middleware {
  * layer of two, let it call the first with a `next` that calls the second.
  */
 export function compose(layers: readonly Middleware[], innermost: Next): Next {
-  const inside = guardInnermost(innermost, layers.length, layers.at(-1)?.name ?? '');
-  return layers.reduceRight<Next>(
+  const onion = {};
+  const inside = guardInnermost(innermost, layers.length, layers.at(-1)?.name ?? '', onion);
+  const outside = layers.reduceRight<Next>(
     (next, layer, level) => guardLayer(layer, level, layers[level - 1]?.name ?? '', next),
     inside,
   );
+  return (call) => {
+    if (!ToolCall.is(call)) return misused('');
+    const { guard } = ToolCall.scope(call);
+    if (guard.depth === BEFORE_FIRST_LAYER) guard.onion = onion;
+    return outside(call);
+  };
 }
 
 /** A layer as its outer neighbour sees it: it keeps the laws, whatever the layer does. */
@@ -76,11 +83,12 @@ function settle(call: ToolCall, level: number, name: string, answer: Promise<Too
   return pending.promise;
 }
 
-function guardInnermost(innermost: Next, level: number, outer: string): Next {
+function guardInnermost(innermost: Next, level: number, outer: string, onion: object): Next {
   return (call) => {
     if (!ToolCall.is(call)) return misused(outer);
     const { guard } = ToolCall.scope(call);
     if (guard.depth !== level - 1) return refuse(call, level, outer);
+    if (guard.onion !== onion) return astray(call);
     try {
       const answer = innermost(call);
       if (!isPromise(answer)) guard.answer = answer;

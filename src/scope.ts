@@ -5,7 +5,13 @@ import { Follower, type Keeper, type SettleListener } from './keeper.ts';
 import { isPromise, type MaybePromise } from './maybe-promise.ts';
 import { noteExceeded, type ToolOutcome } from './outcome.ts';
 
-const abandoned: Guard = Object.freeze({ depth: ABANDONED, pending: undefined, answer: NO_ANSWER, fault: undefined });
+const abandoned: Guard = Object.freeze({
+  depth: ABANDONED,
+  pending: undefined,
+  answer: NO_ANSWER,
+  onion: undefined,
+  fault: undefined,
+});
 
 /** What an abort has to reach. */
 class Waiters {

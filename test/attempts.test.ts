@@ -13,7 +13,7 @@ import {
   type ToolOutcome,
   type Validator,
 } from 'toolonion';
-import { permission, timeout } from 'toolonion/middleware';
+import { denyAll, permission, timeout } from 'toolonion/middleware';
 import { ManualClock, turns } from './support/manual-clock.ts';
 
 type Execute = (input: unknown, call: ToolCall) => unknown;
@@ -446,6 +446,40 @@ describe('what cannot be trusted', () => {
     };
     expect((await dispatcher.dispatch({ name: 'outer' })).structured).toBe(2000);
   });
+});
+
+describe('a layer that keeps next between calls, shared by two dispatchers', () => {
+  for (const [way, wait] of [
+    ['at once', () => undefined],
+    ['later', () => turns(2)],
+  ] as const) {
+    test(`cannot take a call around the gate of its own; the tool answers ${way}`, async () => {
+      let runs = 0;
+      let kept: Next | undefined;
+      const keeping = named('keeping', (call, next) => {
+        kept ??= next;
+        return kept(call);
+      });
+      const tool = defineTool({
+        name: 'tool',
+        description: 'Runs.',
+        execute: async () => {
+          runs++;
+          await wait();
+          return 'done';
+        },
+      });
+      const pass: Middleware = (call, next) => next(call);
+      const open = createDispatcher({ tools: [tool], middleware: [keeping, pass] });
+      const gated = createDispatcher({ tools: [tool], middleware: [keeping, permission({ check: denyAll })] });
+      expect(await open.dispatch({ name: 'tool' })).toMatchObject({ isError: false, content: 'done' });
+      const result = await gated.dispatch({ name: 'tool' });
+      expect(result).toMatchObject({ isError: true, error: { code: 'internal', executed: 'no' } });
+      expect(result.content).toContain('next() of another dispatcher');
+      expect(runs).toBe(1);
+      expect(await open.dispatch({ name: 'tool' })).toMatchObject({ isError: false });
+    });
+  }
 });
 
 test('a kept next of an earlier dispatch runs nothing', async () => {
