@@ -13,6 +13,7 @@ import {
   type Tool,
   type ToolCall,
   type ToolError,
+  wildcard,
 } from '../src/index.ts';
 
 /** Decides about one call, once it is validated, for the tool that will run. */
@@ -83,7 +84,7 @@ export function rules(set: RuleSet): (call: ToolCall) => PermissionCheck {
   function matchersFor(tool: Tool): readonly Matcher[] {
     const known = byTool.get(tool);
     if (known !== undefined) return known;
-    const found = all.filter(({ pattern }) => pattern.test(tool.name));
+    const found = all.filter(({ fits }) => fits(tool.name));
     byTool.set(tool, found);
     return found;
   }
@@ -98,15 +99,14 @@ export function rules(set: RuleSet): (call: ToolCall) => PermissionCheck {
 type CheckOf = (rule: Omit<ToolRule, 'tool'>, call: ToolCall) => PermissionCheck;
 
 interface Matcher extends Omit<ToolRule, 'tool'> {
-  readonly pattern: RegExp;
+  readonly fits: (toolName: string) => boolean;
   readonly check: CheckOf;
 }
 
 function matchersOf(list: readonly (string | ToolRule)[] = [], check: CheckOf): readonly Matcher[] {
   return list.map((rule) => {
     const { tool, ...rest } = typeof rule === 'string' ? { tool: rule } : rule;
-    const escaped = tool.split('*').map((text) => text.replace(/[\\^$.|?+()[\]{}]/g, '\\$&'));
-    return { ...rest, pattern: new RegExp(`^${escaped.join('.*')}$`, 's'), check };
+    return { ...rest, fits: wildcard(tool), check };
   });
 }
 

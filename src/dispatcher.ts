@@ -54,7 +54,9 @@ export interface Dispatcher {
   with(changes: DispatcherOptions): Dispatcher;
   /** The tools as they are now. */
   readonly tools: ReadonlyToolRegistry;
-  /** Names of the layers, outermost first. */
+  /** The layers, outermost first: `dispatcher.with({ middleware: [mine, ...dispatcher.middleware] })` puts one around them. */
+  readonly middleware: readonly Middleware[];
+  /** Their names. */
   readonly middlewareNames: readonly string[];
 }
 
@@ -94,6 +96,7 @@ const NO_OPTIONS: DispatchOptions = Object.freeze({});
 const ID_ATTEMPTS = 10;
 
 class OnionDispatcher implements Dispatcher {
+  readonly middleware: readonly Middleware[];
   readonly middlewareNames: readonly string[];
   readonly #options: DispatcherOptions;
   readonly #registry: ToolRegistry;
@@ -106,7 +109,8 @@ class OnionDispatcher implements Dispatcher {
     const { tools = [], middleware = [], context = new ToolContext() } = options;
     this.#registry = tools instanceof ToolRegistry ? tools : new ToolRegistry(tools);
     this.#options = { ...options, tools: this.#registry, context };
-    this.#onion = compose([...middleware], invoke);
+    this.middleware = Object.freeze([...middleware]);
+    this.#onion = compose(this.middleware, invoke);
     this.#context = context;
     this.#host = hostOf(options);
     this.#inFlight = inFlight;

@@ -98,3 +98,4 @@ export {
   shrinkJson,
   sizeOf,
 } from './truncate.ts';
+export { wildcard } from './wildcard.ts';

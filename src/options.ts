@@ -1,5 +1,6 @@
 import { MAX_DELAY_MS } from './clock.ts';
 import { isPlainObject, kindOf } from './json.ts';
+import { wildcard } from './wildcard.ts';
 
 /** Checks one option's value: true, or what is allowed, as in `must be …`. */
 export type OptionCheck = (value: unknown) => true | string;
@@ -56,6 +57,7 @@ export function isCount(least: number): OptionCheck {
 /** Other values for some tools. */
 export interface ByTool<Value> {
   readonly default?: Value;
+  /** By name. `*` stands for any characters; a tool's own name goes before a pattern, and of patterns the first that fits counts. */
   readonly byTool: Readonly<Record<string, Value>>;
 }
 
@@ -87,6 +89,9 @@ export function perTool<Value>(option: PerTool<Value> | undefined, fallback: Val
     return () => value;
   }
   const { default: rest = fallback, byTool } = option as ByTool<Value>;
-  const values = new Map(Object.entries(byTool));
-  return (toolName) => values.get(toolName) ?? rest;
+  const values = new Map(Object.entries(byTool).filter(([, value]) => value !== undefined));
+  const patterns = [...values]
+    .filter(([name]) => name.includes('*'))
+    .map(([name, value]) => [wildcard(name), value] as const);
+  return (toolName) => values.get(toolName) ?? patterns.find(([fits]) => fits(toolName))?.[1] ?? rest;
 }

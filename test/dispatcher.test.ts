@@ -9,6 +9,7 @@ import {
   defineTool,
   extensionKey,
   type Middleware,
+  named,
   type Progress,
   settingKey,
   type ToolCall,
@@ -525,6 +526,18 @@ describe('with', () => {
     expect(derived.middlewareNames).toEqual(base.middlewareNames);
     expect(base.tools.names).toEqual(['echo']);
     expect(derived.tools.names).toEqual(['where']);
+  });
+
+  test('takes the layers a dispatcher has, and more around them, while its own list stays as it is', async () => {
+    const layers = [named('inner', (call, next) => next(call))];
+    const base = createDispatcher({ tools: [echo], middleware: layers });
+    const answer = named('outer', (call, next) => after(next(call), (outcome) => ({ ...outcome, content: 'around' })));
+    const derived = base.with({ middleware: [answer, ...base.middleware] });
+    layers.length = 0;
+    expect(derived.middlewareNames).toEqual(['outer', 'inner']);
+    expect(base.middleware.map(({ name }) => name)).toEqual(['inner']);
+    expect(Object.isFrozen(base.middleware)).toBe(true);
+    expect((await derived.dispatch({ name: 'echo' })).content).toBe('around');
   });
 });
 

@@ -1,5 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
-import { checkOptions, isBoolean, isCount, isFunction, isOneOf, type PerTool, perTool, perToolCheck } from 'toolonion';
+import fc from 'fast-check';
+import {
+  checkOptions,
+  isBoolean,
+  isCount,
+  isFunction,
+  isOneOf,
+  type PerTool,
+  perTool,
+  perToolCheck,
+  wildcard,
+} from 'toolonion';
 
 const checks = {
   size: isCount(1),
@@ -95,10 +106,36 @@ describe('perTool', () => {
     expect(['__proto__', 'toString', 'constructor', 'valueOf'].map(perTool(option, 0))).toEqual([1, 2, 5, 5]);
   });
 
+  test('takes a pattern where a tool has no value of its own, the first that fits', () => {
+    const limit = perTool({ default: 9, byTool: { 'read_*': 1, read_file: 0, '*_file': 2, 'a*b*c': 3 } }, 8);
+    const names = ['read_dir', 'read_file', 'write_file', 'read__file', 'abc', 'aXbYc', 'ab', 'other'];
+    expect(names.map(limit)).toEqual([1, 0, 2, 1, 3, 3, 9, 9]);
+  });
+
   test('does not follow later changes of the option', () => {
     const byTool: Record<string, number> = { a: 1 };
     const limit = perTool({ byTool }, 0);
     byTool['a'] = 2;
     expect(limit('a')).toBe(1);
+  });
+});
+
+describe('wildcard', () => {
+  const characters = fc.constantFrom('a', 'b', '*', '.', '\n');
+  const texts = fc.string({ unit: characters, maxLength: 8 });
+
+  test('fits what a regular expression would, whatever stands around the stars', () => {
+    const escaped = (text: string) => text.replaceAll('.', '\\.').replaceAll('*', '.*');
+    fc.assert(
+      fc.property(texts, texts, (pattern, name) => {
+        expect(wildcard(pattern)(name)).toBe(new RegExp(`^${escaped(pattern)}$`, 's').test(name));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('takes no longer for a name made to be slow', () => {
+    const fits = wildcard(`${'a*'.repeat(50)}b`);
+    expect(fits('a'.repeat(200_000))).toBe(false);
   });
 });

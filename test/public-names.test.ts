@@ -10,7 +10,7 @@ const coreNames = `
   cutTexts deepFreeze defineTool describeError extensionKey fail failure forModel isBoolean isConcurrencySafe
   isContent isContentPart isCount isFunction isJsonLonger isLimitMs isOneOf isOutcome isPlainObject isPromise
   isStandardSchema isTool kindOf named notFound perTool perToolCheck printable redactor settingKey shrinkJson
-  sizeOf stopped succeed suspended systemClock textOf timersOf toJson toOutput toToolError toolError unrunnable withNote
+  sizeOf stopped succeed suspended systemClock textOf timersOf toJson toOutput toToolError toolError unrunnable wildcard withNote
 `;
 
 const middlewareNames = `
