@@ -1,4 +1,5 @@
 export { type CallLogger, type LoggingOptions, logging } from './logging.ts';
+export { type OrderWarning, orderWarnings } from './order.ts';
 export { type OutputLimitOptions, outputLimit } from './output-limit.ts';
 export { type OutputValidationOptions, outputValidation } from './output-validation.ts';
 export { type ApprovalRequest, type Approver, type PermissionOptions, permission } from './permission.ts';
@@ -11,6 +12,17 @@ export {
   rules,
   type ToolRule,
 } from './permission-rules.ts';
+export {
+  type Policy,
+  type PolicyDocument,
+  type PolicyExplanation,
+  type PolicyOptions,
+  type PolicyRule,
+  type PolicySource,
+  type PolicyVerdict,
+  policy,
+  type ToolPolicy,
+} from './policy.ts';
 export { type StandardOptions, standard } from './standard.ts';
 export { type TimeoutOptions, timeout, timeoutMs } from './timeout.ts';
 export { type ValidationMiddleware, type ValidationOptions, validation } from './validation.ts';

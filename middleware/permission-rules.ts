@@ -119,7 +119,8 @@ function matches({ when }: Matcher, call: ToolCall): boolean {
   throw new TypeError(`A "when" must answer true or false, at once; one answered ${kindOf(answer)}.`);
 }
 
-function question(call: ToolCall): PermissionCheck {
+/** @internal What an approver is asked where no rule has words of its own. */
+export function question(call: ToolCall): PermissionCheck {
   return PermissionCheck.ask(`Run "${printable(call.toolName)}"?`);
 }
 

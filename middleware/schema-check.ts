@@ -189,7 +189,8 @@ function draftsOf(dialect: string): readonly (typeof Ajv | typeof Ajv2020)[] {
 function ajvCheck(validate: ValidateFunction): SchemaCheck {
   return (value) => {
     if (validate(value)) return value;
-    const errors = validate.errors ?? [];
+    // That an "if" failed says nothing: what its branch wants is in the list as well.
+    const errors = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'if');
     validate.errors = null;
     return new Faults(errors.slice(0, MAX_FAULTS).map(faultOf), errors.length);
   };
@@ -219,7 +220,8 @@ function faultOf(error: ErrorObject): Fault {
   };
 }
 
-function pathOf(steps: readonly string[]): string {
+/** A place in a value, as a person would write it: `items[0].name`. */
+export function pathOf(steps: readonly string[]): string {
   return clipped(steps.map(stepOf).join('').replace(/^\./, ''), 120);
 }
 

@@ -14,7 +14,7 @@ const coreNames = `
 `;
 
 const middlewareNames = `
-  allowAll denyAll logging outputLimit outputValidation permission readOnlyAllowed rules standard timeout
+  allowAll denyAll logging orderWarnings outputLimit outputValidation permission policy readOnlyAllowed rules standard timeout
   timeoutMs validation
 `;
 

@@ -1,0 +1,52 @@
+/** What is probably a mistake in a list of layers. */
+export interface OrderWarning {
+  /** Places of the layers it is about, from 0, outermost first. Empty where one is missing. */
+  readonly places: readonly number[];
+  /** What goes wrong, and what to do. */
+  readonly message: string;
+}
+
+/** Which layer belongs outside which, and what goes wrong otherwise. */
+const PAIRS: readonly (readonly [outer: string, inner: string, otherwise: string])[] = [
+  ['logging', 'validation', 'calls that are invalid, unknown or unreadable are not logged'],
+  ['logging', 'permission', 'calls that are denied are not logged'],
+  ['validation', 'permission', 'rules and people judge arguments that nobody has checked'],
+  ['permission', 'timeout', 'the time a person takes to approve counts as the time of the tool'],
+  ['outputLimit', 'outputValidation', 'an answer is checked when it has been cut already, and can fail for that'],
+];
+
+/** What goes wrong where a layer is missing. */
+const NEEDED: readonly (readonly [name: string, otherwise: string])[] = [
+  ['validation', 'tools receive arguments that nobody has checked'],
+  ['permission', 'every call runs'],
+];
+
+/**
+ * Looks through the names of a dispatcher's layers for the mistakes that matter. It knows the layers of this package by name; what a
+ * layer of your own does, it cannot know.
+ *
+ * @example orderWarnings(dispatcher.middlewareNames).map(({ message }) => message)
+ */
+export function orderWarnings(names: readonly string[]): readonly OrderWarning[] {
+  const pairs = PAIRS.flatMap(([outer, inner, otherwise]) => {
+    const places = [names.indexOf(inner), names.lastIndexOf(outer)] as const;
+    if (places[0] < 0 || places[1] < places[0]) return [];
+    return { places, message: `"${outer}" is inside "${inner}": ${otherwise}. Put it outside.` };
+  });
+  const repeated = names.flatMap((name, place) => {
+    const first = names.indexOf(name);
+    if (name === '' || first === place) return [];
+    return { places: [first, place], message: `"${name}" is there twice. Leave one out, or give it another name.` };
+  });
+  const unnamed = names.flatMap((name, place) => {
+    if (name !== '') return [];
+    const message = 'a layer has no name for logs and errors to show. Give it one: named("mine", layer).';
+    return { places: [place], message };
+  });
+  const missing = NEEDED.flatMap(([name, otherwise]) =>
+    names.includes(name)
+      ? []
+      : { places: [], message: `there is no layer named "${name}": unless another does its work, ${otherwise}.` },
+  );
+  return [...pairs, ...repeated, ...unnamed, ...missing];
+}

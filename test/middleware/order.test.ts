@@ -1,0 +1,51 @@
+import { describe, expect, test } from '@jest/globals';
+import { allowAll, orderWarnings, standard } from 'toolonion/middleware';
+
+const ORDER = standard({ permission: { check: allowAll } }).map(({ name }) => name);
+
+function messages(...names: readonly string[]): readonly string[] {
+  return orderWarnings(names).map(({ message }) => message);
+}
+
+/** The standard order with one layer moved to another place. */
+function moved(name: string, place: number): readonly string[] {
+  const others = ORDER.filter((each) => each !== name);
+  return [...others.slice(0, place), name, ...others.slice(place)];
+}
+
+describe('orderWarnings', () => {
+  test('has nothing to say of the standard order, nor of layers it does not know', () => {
+    expect(messages(...ORDER)).toEqual([]);
+    expect(messages('mine', ...ORDER, 'yours')).toEqual([]);
+  });
+
+  test.each([
+    ['timeout', 0, '"permission" is inside "timeout": the time a person takes'],
+    ['permission', 1, '"validation" is inside "permission": rules and people judge arguments'],
+    ['logging', 2, '"logging" is inside "validation": calls that are invalid'],
+    ['logging', 3, '"logging" is inside "permission": calls that are denied'],
+    ['outputValidation', 3, '"outputLimit" is inside "outputValidation": an answer is checked'],
+  ])('warns of %s at place %i', (name, place, message) => {
+    expect(messages(...moved(name, place)).join('\n')).toContain(message);
+  });
+
+  test('tells the places of both', () => {
+    expect(orderWarnings(['mine', 'timeout', 'validation', 'permission'])).toMatchObject([{ places: [1, 3] }]);
+  });
+
+  test('finds a mistake where a layer is there twice', () => {
+    const names = ['validation', 'permission', 'timeout', 'permission'];
+    expect(messages(...names)).toEqual([
+      expect.stringContaining('"permission" is inside "timeout"'),
+      '"permission" is there twice. Leave one out, or give it another name.',
+    ]);
+  });
+
+  test('warns of a layer without a name, and of a gate and a check that are missing', () => {
+    expect(orderWarnings([''])).toEqual([
+      { places: [0], message: expect.stringContaining('named("mine", layer)') },
+      { places: [], message: expect.stringContaining('"validation"') },
+      { places: [], message: expect.stringContaining('"permission": unless another does its work, every call runs') },
+    ]);
+  });
+});
