@@ -11,5 +11,6 @@ export default {
     '^toolonion$': '<rootDir>/src/index.ts',
     '^toolonion/middleware$': '<rootDir>/middleware/index.ts',
     '^toolonion/middleware/(.*)$': '<rootDir>/middleware/$1.ts',
+    '^toolonion/testing$': '<rootDir>/src/testing/index.ts',
   },
 };

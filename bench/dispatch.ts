@@ -1,7 +1,8 @@
+import { bytesOf } from '../src/testing/rounds.ts';
 import { engine } from './engine.ts';
 import { floor } from './floor.ts';
 import { koa } from './koa.ts';
-import { bytesOf, measure } from './measure.ts';
+import { measure } from './measure.ts';
 import { type Contestant, REQUESTS, type Scenario, scenarioOf, TOOLS } from './scenario.ts';
 import { printTable, ratioCell } from './table.ts';
 

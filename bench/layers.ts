@@ -2,7 +2,8 @@ import koaCompose from 'koa-compose';
 import { ToolCall } from '../src/call.ts';
 import { Dispatch } from '../src/dispatch.ts';
 import { compose, type Middleware, systemClock, ToolContext, type ToolOutcome, ToolRegistry } from '../src/index.ts';
-import { bytesOf, measure, type Task } from './measure.ts';
+import { bytesOf, type Task } from '../src/testing/rounds.ts';
+import { measure } from './measure.ts';
 import { printTable, ratioCell } from './table.ts';
 
 const COUNTS = [0, 1, 5, 10, 20];

@@ -1,4 +1,4 @@
-import type { Spread } from './measure.ts';
+import type { Spread } from '../src/testing/rounds.ts';
 
 /** A ratio with its spread. */
 export function ratioCell({ median, low, high }: Spread): string {

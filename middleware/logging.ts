@@ -2,6 +2,7 @@ import { type Logger, pino } from 'pino';
 import {
   after,
   checkOptions,
+  codeOf,
   describeError,
   isBoolean,
   isJsonLonger,
@@ -87,12 +88,12 @@ export function logging(options: LoggingOptions = {}): Middleware {
   }
 
   function line(call: ToolCall, outcome: ToolOutcome, startedAt: number): Record<string, unknown> {
-    const { error, resolvedToolName, notes, control } = outcome;
+    const { error, resolvedToolName, notes } = outcome;
     return {
       tool: printable(call.name),
       ...(resolvedToolName !== call.name && { resolvedTool: printable(resolvedToolName) }),
       toolCallId: printable(call.id),
-      code: error?.code ?? (outcome.isError ? 'soft_error' : (control?.type ?? 'ok')),
+      code: codeOf(outcome),
       durationMs: call.clock.now() - startedAt,
       inputKeys: names(Object.keys(call.input ?? {})),
       inputCharacters: call.malformed?.rawArguments?.length ?? JSON.stringify(call.input).length,

@@ -58,6 +58,7 @@ export {
   perToolCheck,
 } from './options.ts';
 export {
+  codeOf,
   type DispatchNote,
   fail,
   failure,

@@ -101,6 +101,11 @@ export function suspended(call: ToolCall, control: ControlSignal): ToolOutcome {
   return { resolvedToolName: call.toolName, content, isError: false, notes: NO_NOTES, control };
 }
 
+/** What came of a call, in a word: the code of its error, `soft_error`, the type of its control signal, or `ok`. */
+export function codeOf({ error, isError, control }: ToolOutcome): string {
+  return error?.code ?? (isError ? 'soft_error' : (control?.type ?? 'ok'));
+}
+
 /** The same outcome with one more note. */
 export function withNote(outcome: ToolOutcome, note: DispatchNote): ToolOutcome {
   return { ...outcome, notes: [...outcome.notes, note] };

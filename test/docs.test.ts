@@ -137,6 +137,7 @@ async function compile(): Promise<readonly string[]> {
     '.': './src/index.js',
     './middleware': './middleware/index.js',
     './middleware/*': './middleware/*.js',
+    './testing': './src/testing/index.js',
   };
   await mkdir(built, { recursive: true });
   await Promise.all([

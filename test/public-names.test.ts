@@ -1,12 +1,13 @@
 import { expect, test } from '@jest/globals';
 import * as core from 'toolonion';
 import * as middleware from 'toolonion/middleware';
+import * as testing from 'toolonion/testing';
 
 // A name that is added, renamed or removed is a decision, to be written in CHANGELOG.md.
 
 const coreNames = `
   AbortReason MAX_DELAY_MS MalformedArguments PermissionCheck REDACTED ReadonlyToolRegistry TimeLimit ToolCall
-  ToolContext ToolFailure ToolOutput ToolRegistry after checkOptions cloneJson compose controlOf copyJson createDispatcher
+  ToolContext ToolFailure ToolOutput ToolRegistry after checkOptions cloneJson codeOf compose controlOf copyJson createDispatcher
   cutTexts deepFreeze defineTool describeError extensionKey fail failure forModel isBoolean isConcurrencySafe
   isContent isContentPart isCount isFunction isJsonLonger isLimitMs isOneOf isOutcome isPlainObject isPromise
   isStandardSchema isTool kindOf named notFound perTool perToolCheck printable redactor settingKey shrinkJson
@@ -18,9 +19,12 @@ const middlewareNames = `
   timeoutMs validation
 `;
 
+const testingNames = 'measure';
+
 test.each([
   ['toolonion', core, coreNames],
   ['toolonion/middleware', middleware, middlewareNames],
+  ['toolonion/testing', testing, testingNames],
 ])('%s exports these values and no others', (_, exported, names) => {
   expect(Object.keys(exported).sort()).toEqual(names.trim().split(/\s+/));
 });
