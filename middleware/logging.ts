@@ -62,7 +62,8 @@ export function logging(options: LoggingOptions = {}): Middleware {
     values: perToolCheck(isBoolean),
     redact: (value) => isPlainObject(value) || 'an object with keys or patterns',
   });
-  const { logger = pino(pino.destination(2)) } = options;
+  // Synchronous: otherwise a process that ends while nobody reads its log never ends (sonic-boom flushes on exit until it can).
+  const { logger = pino(pino.destination({ dest: 2, sync: true })) } = options;
   const valuesOf = perTool(options.values, false);
   const redact = redactor(options.redact);
 

@@ -25,9 +25,10 @@ function filesIn(folder: string): readonly string[] {
   return names.filter((name) => name.endsWith('.ts')).map((name) => `${folder}/${name.replaceAll('\\', '/')}`);
 }
 
-const core = filesIn('src');
+const command = filesIn('src/cli');
+const core = filesIn('src').filter((file) => !command.includes(file));
 const layers = filesIn('middleware');
-const imports = new Map([...core, ...layers].map((file) => [file, importsOf(file)]));
+const imports = new Map([...core, ...layers, ...command].map((file) => [file, importsOf(file)]));
 const namesOf = (file: string) => (imports.get(file) ?? []).map(({ to }) => to);
 const runtimeOf = (file: string) => (imports.get(file) ?? []).filter(({ typeOnly }) => !typeOnly).map(({ to }) => to);
 
@@ -57,6 +58,18 @@ describe('imports', () => {
     const allowed = ['src/index.ts', ...withoutLayer];
     const files = namesOf(file).filter((name) => name.endsWith('.ts') && !allowed.includes(name));
     expect(files.filter((name) => !(free && name.startsWith('middleware/')))).toEqual([]);
+  });
+
+  test.each(command)('lead from %s only to the public names, the kit for testing, pino, and its own kind', (file) => {
+    const open = ['src/index.ts', 'middleware/index.ts', 'src/json-fault.ts', 'pino'];
+    const others = namesOf(file).filter((name) => !/^(node:|src\/(cli|testing)\/)/.test(name) && !open.includes(name));
+    expect(others).toEqual([]);
+  });
+
+  test('lead from the core to the kit for testing and the command never', () => {
+    const inner = core.filter((file) => !file.startsWith('src/testing/'));
+    expect(inner.flatMap(namesOf).filter((name) => /^src\/(cli|testing)\//.test(name))).toEqual([]);
+    expect(layers.flatMap(namesOf).filter((name) => /^src\/(cli|testing)\//.test(name))).toEqual([]);
   });
 
   test('lead from the middlewares to no package but the dependencies', () => {

@@ -85,9 +85,15 @@ beforeAll(async () => {
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 test('the package holds what was compiled and the pages, and nothing else of the project', () => {
-  const expected = /^(dist\/(src|middleware)\/([a-z-]+\/)*[a-z-]+\.(js|d\.ts)|docs\/([a-z-]+\/)*[a-z-]+\.(md|ts))$/;
+  const expected =
+    /^(dist\/(src|middleware)\/([a-z-]+\/)*[a-z-]+\.(js|d\.ts)|docs\/([a-z-]+\/)*[a-z-]+\.(md|ts|jsonl?))$/;
   const others = files.filter((file) => !expected.test(file));
-  expect(others.filter((file) => file !== 'CHANGELOG.md').sort()).toEqual(['LICENSE', 'README.md', 'package.json']);
+  expect(others.filter((file) => file !== 'CHANGELOG.md').sort()).toEqual([
+    'LICENSE',
+    'README.md',
+    'package.json',
+    'policy.schema.json',
+  ]);
   expect(files).toEqual(
     expect.arrayContaining(['dist/src/index.js', 'dist/src/index.d.ts', 'dist/middleware/timeout.js']),
   );
@@ -110,12 +116,32 @@ test('the same program runs under plain node', async () => {
   expect({ stdout, stderr }).toEqual({ stdout: 'Hello, Ada! Hello, Ada! :)\n', stderr: '' });
 }, 60_000);
 
+test('the command runs from the package, with tools that import the package', async () => {
+  const user = join(directory, 'user');
+  const tools = `import { defineTool } from 'toolonion';
+export const hi = defineTool({ name: 'hi', description: 'Greets.', readOnly: true, execute: () => 'Hello.' });`;
+  writeFileSync(join(user, 'tools.js'), tools);
+  writeFileSync(join(user, 'calls.jsonl'), '{"name":"hi"}');
+  const main = join(user, 'node_modules/toolonion', manifest.bin.toolonion);
+  expect(readFileSync(main, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
+  const args = [main, 'dispatch', '--tools', 'tools.js', '--quiet', 'calls.jsonl'];
+  const { stdout, stderr } = await run(process.execPath, args, user);
+  expect({ content: JSON.parse(stdout).content, stderr }).toEqual({ content: 'Hello.', stderr: '' });
+});
+
+test('editors find the schema of policies in the package', () => {
+  const home = join(directory, 'user/node_modules/toolonion');
+  expect(JSON.parse(readFileSync(join(home, manifest.exports['./policy.schema.json']), 'utf8')).title).toBe(
+    'A toolonion policy',
+  );
+});
+
 /** Builds beside the project, so that whoever uses its own build is not disturbed. */
 async function pack(): Promise<readonly string[]> {
   const source = join(directory, 'package');
   mkdirSync(source);
   await run(process.execPath, [compiler, '-p', join(root, 'src'), '--outDir', join(source, 'dist')]);
-  for (const file of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md']) {
+  for (const file of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'policy.schema.json']) {
     if (existsSync(join(root, file))) copyFileSync(join(root, file), join(source, file));
   }
   cpSync(join(root, 'docs'), join(source, 'docs'), { recursive: true });

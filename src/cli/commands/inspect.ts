@@ -1,0 +1,85 @@
+import { type OrderWarning, orderWarnings } from '../../../middleware/index.ts';
+import { printable } from '../../index.ts';
+import type { Command, Given } from '../command.ts';
+import { DISPATCHER_HELP, DISPATCHER_OPTIONS, openDispatcher } from '../open-dispatcher.ts';
+import { print } from '../stdout.ts';
+import { oneLine, type Paint, paintFor, widthOf } from '../terminal.ts';
+
+const HELP = `Usage: toolonion inspect --dispatcher MODULE [--json]
+
+Draws the onion a call goes through, from outside in, and warns of an order that goes wrong.
+
+${DISPATCHER_HELP}  --json               names and warnings, as JSON
+
+Examples:
+  toolonion inspect --dispatcher dispatcher.js
+  toolonion inspect --tools tools.js --policy policy.json
+`;
+
+export const inspect: Command = {
+  summary: 'the onion of a dispatcher, with warnings about its order',
+  help: HELP,
+  options: { ...DISPATCHER_OPTIONS, json: { type: 'boolean' } },
+  run,
+};
+
+async function run(given: Given): Promise<number> {
+  const { middlewareNames, tools } = await openDispatcher(given, { level: 'silent' });
+  const warnings = orderWarnings(middlewareNames);
+  if (given.has('json')) {
+    print(`${JSON.stringify({ layers: middlewareNames, warnings, tools: tools.names }, null, 2)}\n`);
+    return 0;
+  }
+  const paint = paintFor(process.stdout);
+  const width = widthOf(process.stdout);
+  const lines = [
+    ...drawn(middlewareNames, toolsLine(tools.names, width), warnings, paint),
+    '',
+    ...told(warnings, paint),
+  ];
+  print(`${lines.join('\n')}\n`);
+  return 0;
+}
+
+function toolsLine(names: readonly string[], width: number): string {
+  if (names.length === 0) return 'no tools';
+  const count = names.length === 1 ? '1 tool' : `${names.length} tools`;
+  return oneLine(`${count}: ${names.map(printable).join(', ')}`, Math.min(60, width - 30));
+}
+
+/** Boxes in boxes: a call goes in from the left, through each wall, and its answer comes out the same way. */
+function drawn(
+  names: readonly string[],
+  core: string,
+  warnings: readonly OrderWarning[],
+  paint: Paint,
+): readonly string[] {
+  const labels = names.map((name, place) => {
+    const marks = warnings.flatMap(({ places }, index) => (places.includes(place) ? [`(${index + 1})`] : []));
+    return ['─', printable(name) || 'without a name', ...marks, ''].join(' ');
+  });
+  // How wide the core has to be for every label to fit into its own wall.
+  const widest = Math.max(
+    core.length + 4,
+    ...labels.map((label, place) => label.length + 1 - 2 * (names.length - place - 1)),
+  );
+  const wall = (depth: number) => '│'.repeat(depth);
+  const tops = labels.map((label, depth) => {
+    const room = widest + 2 * (names.length - depth - 1);
+    const isWarned = warnings.some(({ places }) => places.includes(depth));
+    return `${wall(depth)}╭${paint(label, isWarned ? 'yellow' : 'bold')}${'─'.repeat(room - label.length)}╮${wall(depth)}`;
+  });
+  const bottoms = labels.map((_, depth) => {
+    const room = widest + 2 * (names.length - depth - 1);
+    return `${wall(depth)}╰${'─'.repeat(room)}╯${wall(depth)}`;
+  });
+  const middle = `${wall(names.length)}  ${paint(core, 'cyan')}${' '.repeat(widest - core.length - 2)}${wall(names.length)}`;
+  return [...tops, middle, ...bottoms.reverse()];
+}
+
+function told(warnings: readonly OrderWarning[], paint: Paint): readonly string[] {
+  if (warnings.length === 0) return [paint('Nothing to say against this order.', 'green')];
+  return warnings.map(({ message }, index) =>
+    paint(`(${index + 1}) ${message.charAt(0).toUpperCase()}${message.slice(1)}`, 'yellow'),
+  );
+}

@@ -1,0 +1,37 @@
+import { type ToolCall, type ToolDispatchResult, type ToolOutcome, textOf } from '../index.ts';
+import { complain, oneLine } from './terminal.ts';
+
+/** Milliseconds they are waited for in the end. */
+const WAIT_MS = 5_000;
+
+/** Tools that still run though their calls are answered, as after a time limit they did not heed. */
+export class LateTools {
+  #running = 0;
+  #wake = (): void => {};
+
+  /** Takes note of a result that leaves a tool running. */
+  note({ error }: ToolDispatchResult): void {
+    if (error?.executed === 'unknown') this.#running++;
+  }
+
+  /** For `onLate`. */
+  readonly hear = (outcome: ToolOutcome, call: ToolCall): void => {
+    const answer = oneLine(textOf(outcome.content), 60);
+    complain(`${oneLine(call.toolName, 60)} ended after its call had been answered; its own answer was "${answer}".`);
+    this.#running = Math.max(0, this.#running - 1);
+    if (this.#running === 0) this.#wake();
+  };
+
+  /** Gives those that still run a while to end: the process would take them along, whatever they are writing. */
+  async wait(): Promise<void> {
+    if (this.#running === 0) return;
+    complain(
+      `Waiting for ${this.#running} of the tools, up to ${WAIT_MS / 1000} s: their calls are answered, but they still run.`,
+    );
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+      setTimeout(resolve, WAIT_MS);
+    });
+    if (this.#running > 0) complain(`${this.#running} of the tools did not end; they end with this process.`);
+  }
+}

@@ -1,0 +1,1 @@
+export const bad = { name: 'bad', description: 'Bad.', inputSchema: { type: 'string' }, execute: () => 1 };

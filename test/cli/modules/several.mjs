@@ -1,0 +1,4 @@
+import { createDispatcher } from 'toolonion';
+
+export const one = createDispatcher();
+export const two = createDispatcher();

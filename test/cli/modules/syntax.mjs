@@ -1,0 +1,2 @@
+// A slip.
+export const { = 1;

@@ -1,0 +1,90 @@
+import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process';
+import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** What a command left behind. */
+export interface Finished {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunOptions {
+  /** What comes on standard input. Default: nothing. */
+  readonly input?: string | Buffer;
+  readonly env?: NodeJS.ProcessEnv;
+  /** Options of Node.js itself. */
+  readonly node?: readonly string[];
+}
+
+/** The command as its users have it: compiled, in a directory where modules find the package by its name. */
+export class Command {
+  readonly directory: string;
+
+  private constructor(directory: string) {
+    this.directory = directory;
+  }
+
+  /** @param modules A directory whose files are put beside it. */
+  static async build(modules: string): Promise<Command> {
+    await mkdir(join(root, 'node_modules', '.cache'), { recursive: true });
+    const directory = await mkdtemp(join(root, 'node_modules', '.cache', 'command-'));
+    const home = join(directory, 'node_modules', 'toolonion');
+    const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+    await promisify(execFile)(process.execPath, [compiler, '-p', join(root, 'src'), '--outDir', join(home, 'dist')]);
+    await cp(join(root, 'package.json'), join(home, 'package.json'));
+    await cp(modules, directory, { recursive: true });
+    return new Command(directory);
+  }
+
+  remove(): Promise<void> {
+    return rm(this.directory, { recursive: true, force: true });
+  }
+
+  /** Starts it, its standard input open. */
+  start(args: readonly string[], { env = {}, node = [] }: RunOptions = {}): ChildProcessWithoutNullStreams {
+    const main = join(this.directory, 'node_modules', 'toolonion', 'dist', 'src', 'cli', 'main.js');
+    const { NO_COLOR: _, FORCE_COLOR: __, NODE_OPTIONS: ___, ...inherited } = process.env;
+    return spawn(process.execPath, [...node, main, ...args], { cwd: this.directory, env: { ...inherited, ...env } });
+  }
+
+  /** Runs it to its end. */
+  run(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+    const child = this.start(args, options);
+    // It may end before it has read everything.
+    child.stdin.on('error', () => {});
+    child.stdin.end(options.input ?? '');
+    return finished(child);
+  }
+}
+
+/** Waits for a process to end, and collects what it writes from now on. */
+export async function finished(child: ChildProcessWithoutNullStreams): Promise<Finished> {
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
+  return { code, stdout, stderr };
+}
+
+/** The first text a process writes to a stream. */
+export function firstOf(stream: NodeJS.ReadableStream): Promise<string> {
+  return new Promise((resolve) => stream.once('data', (chunk) => resolve(String(chunk))));
+}
+
+/** The values of lines of JSON. */
+export function jsonLines<Value = Record<string, unknown>>(text: string): readonly Value[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Value);
+}
