@@ -1,3 +1,4 @@
+import { commandTimes } from './command.ts';
 import { dispatchBytes, dispatchTimes } from './dispatch.ts';
 import { layerBytes, layerTimes } from './layers.ts';
 
@@ -9,3 +10,4 @@ await dispatchTimes(rounds, repeats);
 await layerTimes(rounds, repeats);
 await dispatchBytes(repeats);
 await layerBytes(repeats);
+await commandTimes(quick ? 3 : 9, 100_000);

@@ -24,15 +24,14 @@ export function readCall({ text, fault }: Line): { readonly call: ToolCallReques
     return { fault: `it is no JSON: it goes wrong at character ${faultOf(text) + 1} of ${text.length}` };
   }
   if (!isPlainObject(value)) return { fault: `it is ${kindOf(value)}, no object` };
-  const { id, name } = value;
-  const known = { ...(typeof id === 'string' && { id }), ...(typeof name === 'string' && { name }) };
-  const unknown = Object.keys(value).filter((key) => !KEYS.has(key));
-  if (unknown.length > 0) {
-    return {
-      ...known,
-      fault: `a call has no key ${unknown.map((key) => JSON.stringify(key)).join(', ')}; its keys: ${[...KEYS].join(', ')}`,
-    };
+  for (const key in value) {
+    if (!KEYS.has(key))
+      return faulty(value, `a call has no key ${JSON.stringify(key)}; its keys: ${[...KEYS].join(', ')}`);
   }
-  if (typeof name !== 'string') return { ...known, fault: 'its "name" has to be the text of a tool\'s name' };
+  if (typeof value['name'] !== 'string') return faulty(value, 'its "name" has to be the text of a tool\'s name');
   return { call: value as unknown as ToolCallRequest };
+}
+
+function faulty({ id, name }: Readonly<Record<string, unknown>>, fault: string): FaultyCall {
+  return { fault, ...(typeof id === 'string' && { id }), ...(typeof name === 'string' && { name }) };
 }

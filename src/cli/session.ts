@@ -1,4 +1,4 @@
-import { codeOf, describeError, type ToolCallRequest, type ToolDispatchResult } from '../index.ts';
+import { codeOf, describeError, type MaybePromise, type ToolCallRequest, type ToolDispatchResult } from '../index.ts';
 import { readCall } from './calls.ts';
 import type { Input } from './input.ts';
 import type { Interrupt } from './interrupt.ts';
@@ -9,18 +9,12 @@ import { onStall } from './stall.ts';
 import { READER_GONE } from './stdout.ts';
 import { complain, counted } from './terminal.ts';
 
-/** A result, and how it is printed. */
-export interface Printed {
-  readonly result: ToolDispatchResult;
-  readonly text: string;
-}
-
 /** How calls become what is printed. */
 export interface Format {
-  dispatch(call: ToolCallRequest, signal: AbortSignal): Promise<Printed>;
-  /** For a line that holds no call. */
+  dispatch(call: ToolCallRequest, signal: AbortSignal): Promise<ToolDispatchResult>;
+  /** The result that was dispatched last, or that of a line which holds no call. */
   print(result: ToolDispatchResult): string;
-  /** What is printed last. */
+  /** What is printed in the end. */
   summary?(outcomes: ReadonlyMap<string, number>): string;
 }
 
@@ -86,24 +80,25 @@ export class Session {
     for (const line of lines) {
       if (this.#writer.closed) return this.#leave();
       this.#line = line.number;
-      const { result, text } = await this.#printed(line);
+      const result = await this.#result(line);
       this.#calls++;
       if (result.isError) this.#failed++;
       const outcome = codeOf(result);
       this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1);
       this.#late.note(result);
-      this.#writer.write(text);
+      this.#writer.write(this.#format.print(result));
     }
     await this.#writer.ready();
     return this.#writer.closed ? this.#leave() : true;
   }
 
-  async #printed(line: Line): Promise<Printed> {
+  /** No async function, here and in the formats: each would cost a promise for each call. */
+  #result(line: Line): MaybePromise<ToolDispatchResult> {
     const read = readCall(line);
     if ('call' in read) return this.#format.dispatch(read.call, this.#interrupt.signal);
     const result = faultyLine(line.number, read);
     complain(result.content as string);
-    return { result, text: this.#format.print(result) };
+    return result;
   }
 
   #leave(): false {

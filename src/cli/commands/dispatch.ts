@@ -1,5 +1,5 @@
 import type { Dispatcher } from '../../index.ts';
-import { emptyTrace, tracedIn, withProbes } from '../../testing/spans.ts';
+import { emptyTrace, type Trace, tracedIn, withProbes } from '../../testing/spans.ts';
 import type { Command, Given } from '../command.ts';
 import { describeResult } from '../describe-result.ts';
 import { Input } from '../input.ts';
@@ -74,13 +74,7 @@ function formatOf(given: Given): (dispatcher: Dispatcher) => Format {
 }
 
 function jsonFormat(dispatcher: Dispatcher): Format {
-  return {
-    async dispatch(call, signal) {
-      const result = await dispatcher.dispatch(call, { signal });
-      return { result, text: lineOf(result) };
-    },
-    print: lineOf,
-  };
+  return { dispatch: (call, signal) => dispatcher.dispatch(call, { signal }), print: lineOf };
 }
 
 /** Dispatches past probes, which see what each layer does. */
@@ -89,13 +83,17 @@ function textFormat(dispatcher: Dispatcher): Format {
   const probed = dispatcher.with({ middleware: withProbes(middleware) });
   const paint = paintFor(process.stdout);
   const width = widthOf(process.stdout);
+  let trace: Trace = [];
   return {
-    async dispatch(call, signal) {
-      const trace = emptyTrace(middleware);
-      const result = await probed.dispatch(call, { signal, settings: [tracedIn(trace)] });
-      return { result, text: describeResult(result, middlewareNames, trace, width, paint) };
+    dispatch(call, signal) {
+      trace = emptyTrace(middleware);
+      return probed.dispatch(call, { signal, settings: [tracedIn(trace)] });
     },
-    print: (result) => describeResult(result, middlewareNames, [], width, paint),
+    print(result) {
+      const text = describeResult(result, middlewareNames, trace, width, paint);
+      trace = [];
+      return text;
+    },
     summary: (outcomes) => `\n${summaryOf(outcomes)}`,
   };
 }
