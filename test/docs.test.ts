@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { fencesOf, isPrinted, printedBelow, readPage, root } from './support/pages.ts';
 
 /** A ```ts block of a page: a program of its own. */
 interface Example {
@@ -26,7 +26,6 @@ interface Run {
   readonly stderr: string;
 }
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const pages = ['README.md', 'CONTRIBUTING.md', ...markdownUnder('docs')];
 const examples = pages.flatMap(examplesOf);
 const running = examples.filter((example) => example.runs);
@@ -54,18 +53,18 @@ test.each(running)('the example at $place runs and prints what the page says', (
   const { code, stdout, stderr } = runs.get(example) as Run;
   const { prints = stdout } = example;
   expect({ code, stderr }).toEqual({ code: 0, stderr: code === 0 ? stderr : '' });
-  expect(pattern(prints).test(stdout) ? prints : stdout).toBe(prints);
+  expect(isPrinted(prints, stdout) ? prints : stdout).toBe(prints);
 });
 
 test('the README begins with the first program of the examples, which takes less than 25 lines', () => {
   const [first] = examples.filter(({ place }) => place.startsWith('README.md'));
-  expect(first?.code).toBe(read('docs/examples/first-program.ts'));
+  expect(first?.code).toBe(readPage('docs/examples/first-program.ts'));
   expect(first?.code.split('\n').length).toBeLessThanOrEqual(25);
 });
 
 test('every link to a file of the project leads somewhere', () => {
   const broken = pages.flatMap((page) =>
-    [...read(page).matchAll(/\]\((?!https?:)([^)#\s]+)[^)]*\)/g)]
+    [...readPage(page).matchAll(/\]\((?!https?:)([^)#\s]+)[^)]*\)/g)]
       .map(([, target = '']) => join(dirname(page), target))
       .filter((target) => !existsSync(join(root, target)))
       .map((target) => `${page}: ${target}`),
@@ -81,46 +80,14 @@ function markdownUnder(path: string): readonly string[] {
     .sort();
 }
 
-function read(path: string): string {
-  return readFileSync(join(root, path), 'utf8');
-}
-
-interface Fence {
-  readonly info: string;
-  readonly line: number;
-  readonly end: number;
-  readonly code: string;
-}
-
-function fencesOf(lines: readonly string[]): readonly Fence[] {
-  const fences: Fence[] = [];
-  for (let at = 0; at < lines.length; at++) {
-    const info = /^```(.*)$/.exec(lines[at] ?? '')?.[1];
-    if (info === undefined) continue;
-    const end = lines.indexOf('```', at + 1);
-    if (end < 0) throw new Error(`A code block that begins in line ${at + 1} has no end.`);
-    fences.push({ info, line: at + 2, end, code: `${lines.slice(at + 1, end).join('\n')}\n` });
-    at = end;
-  }
-  return fences;
-}
-
 function examplesOf(page: string): readonly Example[] {
-  const lines = read(page).split('\n');
-  const fences = fencesOf(lines);
-  return fences.flatMap(({ info, line, end, code }, index) => {
+  const fences = fencesOf(page);
+  return fences.flatMap(({ info, line, code }, index) => {
     if (!/^ts\b/.test(info)) return [];
-    const next = fences[index + 1];
-    const follows = next?.info === 'text' && lines.slice(end + 1, next.line - 2).every((text) => text.trim() === '');
     const place = `${page}:${line}`;
     const file = place.replaceAll(/[^A-Za-z0-9]+/g, '-');
-    return [{ place, page, line, file, code, runs: info === 'ts', prints: follows ? next.code : undefined }];
+    return [{ place, page, line, file, code, runs: info === 'ts', prints: printedBelow(page, fences, index) }];
   });
-}
-
-function pattern(printed: string): RegExp {
-  const parts = printed.split('…').map((part) => part.replaceAll(/[\\^$.|?*+()[\]{}]/g, '\\$&'));
-  return new RegExp(`^${parts.join('.*')}$`);
 }
 
 /** Type-checks all examples at once and makes programs of them, which find the package as a stranger's would: by its exports. */

@@ -527,9 +527,8 @@ test('redirected files work as pipes do', async () => {
   const { spawn } = await import('node:child_process');
   await writeFile(join(command.directory, 'in.jsonl'), `${echo('one')}\n${echo('two')}`);
   const open = (name: string, flags: string) => openSync(join(command.directory, name), flags);
-  const main = join(command.directory, 'node_modules/toolonion/dist/src/cli/main.js');
   const stdio = [open('in.jsonl', 'r'), open('out.jsonl', 'w'), open('log.jsonl', 'w')];
-  const child = spawn(process.execPath, [main, ...TOOLS], { cwd: command.directory, stdio });
+  const child = spawn(process.execPath, [command.main, ...TOOLS], { cwd: command.directory, stdio });
   const [code] = await once(child, 'close');
   expect(code).toBe(0);
   const read = async (name: string) => jsonLines(await readFile(join(command.directory, name), 'utf8'));

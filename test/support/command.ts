@@ -29,15 +29,15 @@ export class Command {
     this.directory = directory;
   }
 
-  /** @param modules A directory whose files are put beside it. */
-  static async build(modules: string): Promise<Command> {
+  /** @param modules A directory whose files are put beside it. Default: none. */
+  static async build(modules?: string): Promise<Command> {
     await mkdir(join(root, 'node_modules', '.cache'), { recursive: true });
     const directory = await mkdtemp(join(root, 'node_modules', '.cache', 'command-'));
     const home = join(directory, 'node_modules', 'toolonion');
     const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
     await promisify(execFile)(process.execPath, [compiler, '-p', join(root, 'src'), '--outDir', join(home, 'dist')]);
     await cp(join(root, 'package.json'), join(home, 'package.json'));
-    await cp(modules, directory, { recursive: true });
+    if (modules !== undefined) await cp(modules, directory, { recursive: true });
     return new Command(directory);
   }
 
@@ -45,11 +45,24 @@ export class Command {
     return rm(this.directory, { recursive: true, force: true });
   }
 
+  /** The file Node.js runs. */
+  get main(): string {
+    return join(this.directory, 'node_modules', 'toolonion', 'dist', 'src', 'cli', 'main.js');
+  }
+
+  /** Runs lines of a shell in which `toolonion` is the command. */
+  shell(script: string): Promise<Finished> {
+    const named = `toolonion() { "${process.execPath}" "${this.main}" "$@"; }\n${script}`;
+    return finished(spawn('sh', ['-c', named], { cwd: this.directory }));
+  }
+
   /** Starts it, its standard input open. */
   start(args: readonly string[], { env = {}, node = [] }: RunOptions = {}): ChildProcessWithoutNullStreams {
-    const main = join(this.directory, 'node_modules', 'toolonion', 'dist', 'src', 'cli', 'main.js');
     const { NO_COLOR: _, FORCE_COLOR: __, NODE_OPTIONS: ___, ...inherited } = process.env;
-    return spawn(process.execPath, [...node, main, ...args], { cwd: this.directory, env: { ...inherited, ...env } });
+    return spawn(process.execPath, [...node, this.main, ...args], {
+      cwd: this.directory,
+      env: { ...inherited, ...env },
+    });
   }
 
   /** Runs it to its end. */
