@@ -8,6 +8,8 @@ const EXIT_CODES = { SIGINT: 128 + constants.signals.SIGINT, SIGTERM: 128 + cons
 export class Interrupt {
   /** What the process is to end with, once somebody wished it. */
   exitCode: number | undefined;
+  /** Hears of the first one. */
+  onInterrupt = (): void => {};
   #controller = new AbortController();
 
   /** @param notice What the person is told at the first one. */
@@ -17,6 +19,7 @@ export class Interrupt {
         if (this.exitCode !== undefined) process.exit(this.exitCode);
         this.exitCode = EXIT_CODES[name];
         complain(notice);
+        this.onInterrupt();
         this.#controller.abort(new Error(`The command got ${name}.`));
       });
     }

@@ -29,6 +29,8 @@ export class Session {
   readonly #outcomes = new Map<string, number>();
   #calls = 0;
   #failed = 0;
+  /** Whether something failed that belongs to no call. */
+  #strayed = false;
   /** The line that is being answered. */
   #line = 0;
   #done = false;
@@ -65,7 +67,7 @@ export class Session {
   /** 0, or what went wrong. */
   get exitCode(): number {
     if (this.#writer.closed) return READER_GONE;
-    return this.#interrupt.exitCode ?? (this.#failed > 0 ? 1 : 0);
+    return this.#interrupt.exitCode ?? (this.#failed > 0 || this.#strayed ? 1 : 0);
   }
 
   /** How far it is. */
@@ -111,7 +113,7 @@ export class Session {
     const stray = (error: unknown) => {
       const { name, message } = describeError(error);
       complain(`While line ${this.#line} was answered, something failed that nobody waited for: ${name}: ${message}`);
-      this.#failed++;
+      this.#strayed = true;
     };
     process.on('uncaughtException', stray);
     process.on('unhandledRejection', stray);

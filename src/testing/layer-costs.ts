@@ -31,8 +31,9 @@ const PASS_MS = 50;
 const ROUND_MS = 8;
 /** Passes in one round of one variant, however quick they seem. */
 const MAX_PASSES = 2000;
-/** Dispatches that are timed one by one, and over which bytes are counted. */
+/** Dispatches that are timed one by one, and over which bytes are counted: so many, or as many as there is time for. */
 const COUNTED = 2000;
+const COUNTED_MS = 200;
 
 /**
  * Times the onion without its tools: whole, with each layer taken away, with all of them, and with probes between them. All variants
@@ -74,19 +75,21 @@ export async function layerCosts(
   const excess = ownUs.reduce((sum, own) => sum + own, 0) - saved(bareUs).median;
   const probeUs = layers.length === 0 ? 0 : Math.max(0, excess / layers.length);
 
-  const bytesPerCall = await bytesFor(whole, sample);
+  const passes = Math.ceil(Math.min(COUNTED / sample.length, COUNTED_MS / passMs));
+  const bytesPerCall = await bytesFor(whole, sample, passes);
   const costs: LayerCost[] = [];
   for (const [place, { name }] of layers.entries()) {
+    signal?.throwIfAborted();
     costs.push({
       name,
       takenAwayUs: saved(withoutUs[place] as readonly number[]),
       ownUs: (ownUs[place] as number) - probeUs,
-      bytes: bytesPerCall - (await bytesFor(without[place] as Dispatcher, sample)),
+      bytes: bytesPerCall - (await bytesFor(without[place] as Dispatcher, sample, passes)),
     });
   }
   return {
     sampled: sample.length,
-    durationsMs: await durationsOf(whole, sample, now),
+    durationsMs: await durationsOf(whole, sample, passes, now),
     bytesPerCall,
     layers: costs,
     probeUs,
@@ -161,17 +164,17 @@ async function timeOf(task: Task, now: () => number): Promise<number> {
 async function durationsOf(
   dispatcher: Dispatcher,
   sample: readonly Rehearsal[],
+  passes: number,
   now: () => number,
 ): Promise<readonly number[]> {
   const durations: number[] = [];
-  for (let count = 0; count < Math.max(COUNTED, sample.length); count++) {
+  for (let count = 0; count < passes * sample.length; count++) {
     const { request, options } = sample[count % sample.length] as Rehearsal;
     durations.push(await timeOf(() => dispatcher.dispatch(request, options), now));
   }
   return durations;
 }
 
-async function bytesFor(dispatcher: Dispatcher, sample: readonly Rehearsal[]): Promise<number> {
-  const passes = Math.max(1, Math.round(COUNTED / sample.length));
+async function bytesFor(dispatcher: Dispatcher, sample: readonly Rehearsal[], passes: number): Promise<number> {
   return (await bytesOf(() => pass(dispatcher, sample), passes)) / sample.length;
 }

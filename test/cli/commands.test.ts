@@ -270,7 +270,7 @@ describe('toolonion bench', () => {
     expect(stdout).toMatch(/^3 calls: 2 ok, 1 denied\. Through logging › validation › permission › outputLimit › /);
     expect(stdout).toMatch(/dispatches +p50 +p90 +p99 +most +per second +bytes a call\n/);
     expect(stdout).toMatch(/\nwith the tools +7 +[\d.]+ .s /);
-    expect(stdout).toMatch(/\nwith stand-ins +2,000 +[\d.]+ .s /);
+    expect(stdout).toMatch(/\nwith stand-ins +[\d,]+ +[\d.]+ .s /);
     expect(stdout).toMatch(
       /\nlayer +taken away +middle 80 % +own time +bytes\n(\w+ +-?[\d.]+ .s +-?[\d.]+ .s to [^\n]*\n){6}/,
     );

@@ -242,6 +242,20 @@ describe('measure', () => {
     expect([sampled, calls.length]).toEqual([3, 30]);
   });
 
+  test('does not dispatch thousands of times through a layer that waits', async () => {
+    const clock = new ManualClock();
+    const { tools } = countedTools({ name: 'read', readOnly: true });
+    let passed = 0;
+    const asks = named('asks', (call, next) => {
+      passed++;
+      clock.jump(5000);
+      return next(call);
+    });
+    const dispatcher = createDispatcher({ tools, middleware: [asks], clock });
+    await measure(dispatcher, Array(50).fill(READ), { repeats: 1, rounds: 2, clock });
+    expect(passed).toBeLessThan(80);
+  });
+
   test('begins no further round once its time is over, but has at least one', async () => {
     const clock = new ManualClock();
     const { tools } = countedTools({ name: 'read', readOnly: true });

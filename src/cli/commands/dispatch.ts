@@ -59,7 +59,7 @@ async function run(given: Given): Promise<number> {
     onLate: late.hear,
   });
   const input = await Input.open(given.words[0]);
-  interrupt.signal.addEventListener('abort', () => input.expectNoMore());
+  interrupt.onInterrupt = () => input.expectNoMore();
   const session = new Session(format(dispatcher), writer, interrupt, late);
   if (!quiet) progress.start(() => session.status(input));
   await session.answerAll(input).finally(() => progress.end());
