@@ -1,5 +1,5 @@
 import { copyJson, isPlainObject, type JsonObject, kindOf, MAX_DEPTH } from './json.ts';
-import { faultOf } from './json-fault.ts';
+import { jsonFaultIndex } from './json-fault.ts';
 
 /** Why arguments could not be read. */
 export class MalformedArguments {
@@ -35,6 +35,11 @@ export function readArguments(value: unknown): JsonObject | MalformedArguments {
   }
 }
 
+/** Characters in which nothing can nest too deep (that takes two brackets a level), nor a number be too large without an exponent. */
+const MAX_SAFE_LENGTH = Math.min(2 * MAX_DEPTH, 308);
+/** What makes `JSON.parse` give Infinity, among other things. */
+const LARGE_EXPONENT = /\d[eE]\+?\d{3}/;
+
 function readText(text: string): JsonObject | MalformedArguments {
   let value: unknown;
   try {
@@ -44,8 +49,7 @@ function readText(text: string): JsonObject | MalformedArguments {
   }
   if (value === null) return NOTHING;
   if (!isPlainObject(value)) return new MalformedArguments('not_an_object', `They are ${kindOf(value)}.`, text);
-  // Only text longer than two brackets a level can nest too deep.
-  if (text.length > 2 * MAX_DEPTH) {
+  if (text.length > MAX_SAFE_LENGTH || LARGE_EXPONENT.test(text)) {
     try {
       copyJson(value);
     } catch (error) {
@@ -59,7 +63,7 @@ function readText(text: string): JsonObject | MalformedArguments {
 const ECHOED = 30;
 
 function syntaxError(text: string): MalformedArguments {
-  const at = faultOf(text);
+  const at = jsonFaultIndex(text);
   if (at === text.length) return new MalformedArguments('truncated', 'They stop in the middle.', text);
   const near = JSON.stringify(text.slice(Math.max(0, at - ECHOED), at + ECHOED).toWellFormed());
   return new MalformedArguments('syntax', `They are not valid JSON, near character ${at}: ${near}.`, text);

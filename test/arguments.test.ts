@@ -22,6 +22,14 @@ async function call(given: Omit<ToolCallRequest, 'name'>) {
   return { result, ran: received.length > 0, input: received[0] };
 }
 
+test.each(['{"n":1e400}', '{"n":-1E+999}', '{"a":[{"n":2e308}]}', `{"n":${'9'.repeat(400)}}`])(
+  'a number too large to be held is refused, not changed: %s',
+  async (text) => {
+    const { result, ran } = await call({ arguments: text });
+    expect([result.error?.code, ran]).toEqual(['invalid_arguments', false]);
+  },
+);
+
 describe('arguments that are nothing', () => {
   test.each([
     ['left out', {}],
