@@ -1,26 +1,30 @@
+/** Who wants to know that a signal has aborted. */
+export interface AbortListener {
+  signalAborted(): void;
+}
+
 /** Those who listen to one signal. */
-const listeners = new WeakMap<AbortSignal, Set<() => void>>();
+const listeners = new WeakMap<AbortSignal, Set<AbortListener>>();
 
 /**
- * Calls back when a signal aborts; the function returned ends it. However many calls share a signal, it holds one listener: a
- * session's signal collects neither listeners nor Node's warning about too many of them.
+ * Has a listener hear of an abort. However many calls share a signal, it holds one listener: a session's signal collects neither
+ * listeners nor Node's warning about too many of them.
  */
-export function onAbort(signal: AbortSignal, callback: () => void): () => void {
-  const known = listeners.get(signal);
-  const callbacks = known ?? new Set();
-  if (known === undefined) {
-    listeners.set(signal, callbacks);
-    signal.addEventListener('abort', notify);
+export function listen(signal: AbortSignal, listener: AbortListener): void {
+  let all = listeners.get(signal);
+  if (all === undefined) {
+    all = new Set();
+    listeners.set(signal, all);
   }
-  callbacks.add(callback);
-  return () => {
-    callbacks.delete(callback);
-    if (callbacks.size > 0 || listeners.get(signal) !== callbacks) return;
-    listeners.delete(signal);
-    signal.removeEventListener('abort', notify);
-  };
+  if (all.size === 0) signal.addEventListener('abort', notify);
+  all.add(listener);
+}
+
+export function unlisten(signal: AbortSignal, listener: AbortListener): void {
+  const all = listeners.get(signal);
+  if (all?.delete(listener) && all.size === 0) signal.removeEventListener('abort', notify);
 }
 
 function notify(this: AbortSignal): void {
-  for (const callback of [...(listeners.get(this) ?? [])]) callback();
+  for (const listener of [...(listeners.get(this) ?? [])]) listener.signalAborted();
 }

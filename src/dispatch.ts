@@ -1,9 +1,10 @@
-import { onAbort } from './abort-listeners.ts';
+import { type AbortListener, listen, unlisten } from './abort-listeners.ts';
 import type { MalformedArguments } from './arguments.ts';
 import { ToolCall } from './call.ts';
 import type { Clock } from './clock.ts';
 import type { Executed } from './error.ts';
 import { BEFORE_FIRST_LAYER, type Guard, NO_ANSWER, type Pending } from './guard.ts';
+import type { SettleListener } from './keeper.ts';
 import type { RequestedCall, ToolOutcome } from './outcome.ts';
 import type { ReadonlyToolRegistry } from './registry.ts';
 import type { DispatchOptions } from './request.ts';
@@ -23,7 +24,7 @@ export interface Host {
 }
 
 /** What all views of one call share: what was fixed at the edge, and where the dispatch stands. */
-export class Dispatch implements Guard {
+export class Dispatch implements Guard, AbortListener, SettleListener {
   readonly scope: Scope;
   depth: number = BEFORE_FIRST_LAYER;
   pending: Pending | undefined = undefined;
@@ -96,17 +97,22 @@ export class Dispatch implements Guard {
   race(outcome: Promise<ToolOutcome>, call: ToolCall): Promise<ToolOutcome> {
     if (!this.isAbortable) return outcome;
     const { signal, parent } = this.options;
-    const abort = () => this.scope.abort(this.callerReason);
-    const deafen = signal && onAbort(signal, abort);
-    const parentScope = parent && ToolCall.scope(parent);
-    parentScope?.adopt(this.scope);
-    const settled = () => {
-      deafen?.();
-      parentScope?.disown(this.scope);
-    };
+    if (signal !== undefined) listen(signal, this);
+    if (parent !== undefined) ToolCall.scope(parent).adopt(this.scope);
     this.scope.call = call;
-    const raced = this.scope.follow(outcome, { settled }) as Promise<ToolOutcome>;
-    if (this.callerAborted) abort();
+    const raced = this.scope.follow(outcome, this) as Promise<ToolOutcome>;
+    if (this.callerAborted) this.signalAborted();
     return raced;
+  }
+
+  signalAborted(): void {
+    this.scope.abort(this.callerReason);
+  }
+
+  /** Nobody outside can abort it any more. */
+  settled(): void {
+    const { signal, parent } = this.options;
+    if (signal !== undefined) unlisten(signal, this);
+    if (parent !== undefined) ToolCall.scope(parent).disown(this.scope);
   }
 }
