@@ -35,8 +35,10 @@ export function orderWarnings(names: readonly string[]): readonly OrderWarning[]
   });
   const repeated = names.flatMap((name, place) => {
     const first = names.indexOf(name);
-    if (name === '' || first === place) return [];
-    return { places: [first, place], message: `"${name}" is there twice. Leave one out, or give it another name.` };
+    // Told at the second one only.
+    if (name === '' || first === place || names.indexOf(name, first + 1) !== place) return [];
+    const places = names.flatMap((each, index) => (each === name ? [index] : []));
+    return { places, message: `"${name}" is there more than once. Leave one out, or give it another name.` };
   });
   const unnamed = names.flatMap((name, place) => {
     if (name !== '') return [];

@@ -71,7 +71,7 @@ export interface PolicySource<Value> {
 export interface Policy {
   /** For `standard(policy(document).options)`. */
   readonly options: PolicyOptions;
-  /** What would become of a call with these arguments, the schema's defaults filled in. */
+  /** What becomes of a call with these arguments: as the tool would receive them, the schema's defaults filled in. */
   explain(toolName: string, input: unknown): PolicyExplanation;
   /** What is probably a mistake: entries no tool fits, rules on arguments no tool has. */
   warnings(tools: Iterable<Tool>): readonly string[];
@@ -95,28 +95,48 @@ export interface PolicyOptions {
 export function policy(document: PolicyDocument): Policy {
   const { default: rest = {}, tools = {} } = checked(document);
   const entries = Object.entries(tools).map(([name, entry]) => ({ name, fits: wildcard(name), entry }));
-  const rules = entries.flatMap(({ name, fits, entry }) => rulesOf(entry, placeOf(name), fits));
-  const defaults = rulesOf(rest, 'default', () => true);
+  const faults: string[] = [];
+  const rules = inOrder(entries.flatMap(({ name, fits, entry }) => rulesOf(entry, placeOf(name), fits, faults)));
+  const defaults = inOrder(rulesOf(rest, 'default', () => true, faults));
+  if (faults.length > 0) throw unusable(faults.join('\n'));
   const byTool = new WeakMap<Tool, readonly Rule[]>();
+
+  /** The rules for one tool: remembered, for they are asked at each call. */
+  function rulesFor(tool: Tool): readonly Rule[] {
+    const known = byTool.get(tool);
+    if (known !== undefined) return known;
+    const found = rulesNamed(tool.name);
+    byTool.set(tool, found);
+    return found;
+  }
+
+  function rulesNamed(toolName: string): readonly Rule[] {
+    return rules.filter(({ fits }) => fits(toolName));
+  }
 
   /** The rules that speak of a call, the one that decides first. */
   function judge(fitting: readonly Rule[], input: unknown): readonly Rule[] {
     const speaking = fitting.filter((rule) => rule.speaksOf(input));
-    const found = speaking.length > 0 ? speaking : defaults.filter((rule) => rule.speaksOf(input));
-    return found.sort((a, b) => STRICTNESS[b.verdict] - STRICTNESS[a.verdict]);
+    return speaking.length > 0 ? speaking : defaults.filter((rule) => rule.speaksOf(input));
   }
 
-  function rulesFor(tool: Tool): readonly Rule[] {
-    const known = byTool.get(tool) ?? rules.filter(({ fits }) => fits(tool.name));
-    byTool.set(tool, known);
-    return known;
+  /** What the rule that decides says; without one, the call is denied. */
+  function decide(
+    rule: Rule | undefined,
+    input: unknown,
+  ): { readonly verdict: PolicyVerdict; readonly reason?: string } {
+    if (rule === undefined) return { verdict: 'deny', reason: 'no rule of the policy speaks of it' };
+    if (!rule.canJudge(input)) return { verdict: 'deny', reason: 'a rule of the policy cannot judge its arguments' };
+    const { verdict, reason = verdict === 'deny' ? 'a rule of the policy forbids it' : undefined } = rule;
+    return reason === undefined ? { verdict } : { verdict, reason };
   }
 
   const check: PermissionRule = (call) => {
-    const [rule] = judge(rulesFor(call.tool as Tool), call.parsed);
-    if (rule?.verdict === 'allow') return PermissionCheck.allow();
-    if (rule?.verdict !== 'ask') return PermissionCheck.deny(rule === undefined ? NO_RULE : (rule.reason ?? FORBIDDEN));
-    return rule.reason === undefined ? question(call) : PermissionCheck.ask(rule.reason);
+    const { parsed } = call;
+    const { verdict, reason } = decide(judge(rulesFor(call.tool as Tool), parsed)[0], parsed);
+    if (verdict === 'allow') return PermissionCheck.allow();
+    if (verdict === 'deny') return PermissionCheck.deny(reason);
+    return reason === undefined ? question(call) : PermissionCheck.ask(reason);
   };
 
   /** A field of the whole document, as the option of a layer takes it. */
@@ -152,12 +172,10 @@ export function policy(document: PolicyDocument): Policy {
       logging: { values: option('logValues', (value) => value) },
     },
     explain(toolName, input) {
-      const fitting = rules.filter(({ fits }) => fits(toolName));
-      const [rule, ...others] = judge(fitting, input);
+      const [rule, ...others] = judge(rulesNamed(toolName), input);
       return {
-        verdict: rule?.verdict ?? 'deny',
-        ...(rule === undefined ? { reason: NO_RULE } : { decidedBy: rule.place }),
-        ...(rule?.reason !== undefined && { reason: rule.reason }),
+        ...decide(rule, input),
+        ...(rule !== undefined && { decidedBy: rule.place }),
         overruled: others.map(({ verdict, place }) => ({ verdict, place })),
         limitMs: limitMs(toolName),
         outputLimit: outputLimit(toolName),
@@ -173,10 +191,6 @@ export function policy(document: PolicyDocument): Policy {
     },
   };
 }
-
-const NO_RULE = 'no rule of the policy speaks of it';
-const FORBIDDEN = 'a rule of the policy forbids it';
-const STRICTNESS: Readonly<Record<PolicyVerdict, number>> = { allow: 0, ask: 1, deny: 2 };
 
 /** The fields of an entry that are an option of a layer. */
 type Field = 'limitMs' | 'outputLimit' | 'logValues';
@@ -194,65 +208,68 @@ interface Rule {
   /** Names of the arguments it asks about. */
   readonly argumentNames: readonly string[];
   readonly fits: (toolName: string) => boolean;
+  /** Also of arguments it cannot judge: a rule that cannot be asked must not be passed over. */
   readonly speaksOf: (input: unknown) => boolean;
+  readonly canJudge: (input: unknown) => boolean;
+}
+
+const STRICTNESS: Readonly<Record<PolicyVerdict, number>> = { deny: 0, ask: 1, allow: 2 };
+
+/** The strictest first, so the first that speaks of a call decides; of equals the first in the file. */
+function inOrder(rules: readonly Rule[]): readonly Rule[] {
+  return [...rules].sort((a, b) => STRICTNESS[a.verdict] - STRICTNESS[b.verdict]);
 }
 
 /** A copy that nobody changes later. */
 function checked(document: PolicyDocument): PolicyDocument {
-  if (!isPlainObject(document))
+  if (!isPlainObject(document)) {
     throw new TypeError('A policy is an object, as in { "default": { "permission": "deny" } }.');
+  }
   const copy = deepFreeze(copyJson(document));
+  // Compiled at the first use: whoever imports the layers need not pay for it.
+  checkDocument ??= compileSchema(POLICY_SCHEMA, { defaults: false });
   const found = checkDocument(copy);
-  if (found instanceof Faults) throw new TypeError(`The policy cannot be used:\n${found.describe(20, 300)}`);
+  if (found instanceof Faults) throw unusable(found.describe(20, 300));
   return copy as PolicyDocument;
 }
 
-/** Compiled at the first use: whoever imports the layers need not pay for it. */
-function checkDocument(copy: Parameters<SchemaCheck>[0]): unknown {
-  documentCheck ??= compileSchema(POLICY_SCHEMA, { defaults: false });
-  return documentCheck(copy);
+let checkDocument: SchemaCheck | undefined;
+
+function unusable(faults: string): TypeError {
+  return new TypeError(`The policy cannot be used:\n${faults}`);
 }
 
-let documentCheck: SchemaCheck | undefined;
-
-function rulesOf({ permission }: ToolPolicy, owner: string, fits: Rule['fits']): readonly Rule[] {
+function rulesOf({ permission }: ToolPolicy, owner: string, fits: Rule['fits'], faults: string[]): readonly Rule[] {
   if (permission === undefined) return [];
   const place = `${owner}.permission`;
-  if (typeof permission === 'string') return [ruleOf({ verdict: permission }, place, fits)];
-  return permission.map((rule, index) => ruleOf(rule, `${place}[${index}]`, fits));
+  if (typeof permission === 'string') return [ruleOf({ verdict: permission }, place, fits, faults)];
+  return permission.map((rule, index) => ruleOf(rule, `${place}[${index}]`, fits, faults));
 }
 
-function ruleOf({ verdict, reason, when }: PolicyRule, place: string, fits: Rule['fits']): Rule {
-  const argumentNames = Object.keys(when ?? {});
-  return {
-    place,
-    verdict,
-    reason,
-    argumentNames,
-    fits,
-    speaksOf: when === undefined ? () => true : matcher(when, place),
-  };
-}
-
-/** Whether arguments are as the schemas want them. One that is missing is not. */
-function matcher(when: Readonly<Record<string, JsonSchema>>, place: string): (input: unknown) => boolean {
-  const checks = Object.entries(when).map(([name, schema]) => {
+/** @param faults Takes what is wrong with the schemas. */
+function ruleOf({ verdict, reason, when }: PolicyRule, place: string, fits: Rule['fits'], faults: string[]): Rule {
+  const shared = { place, verdict, reason, argumentNames: Object.keys(when ?? {}), fits };
+  if (when === undefined) return { ...shared, speaksOf: () => true, canJudge: () => true };
+  const checks = Object.entries(when).flatMap(([name, schema]) => {
     try {
-      return [name, compileSchema(schema, { defaults: false })] as const;
-    } catch (cause) {
-      throw new TypeError(`The policy cannot be used:\n- ${place}.when.${name}: ${(cause as Error).message}`, {
-        cause,
-      });
+      return [[name, compileSchema(schema, { defaults: false, strict: true })] as const];
+    } catch (error) {
+      faults.push(`- ${place}.when.${name}: ${plainly((error as Error).message)}`);
+      return [];
     }
   });
-  return (input) => {
-    // A rule that cannot be asked must not be passed over: what throws denies.
-    if (typeof input !== 'object' || input === null)
-      throw new TypeError(`${place} cannot judge arguments that are no object.`);
-    return checks.every(
-      ([name, check]) => Object.hasOwn(input, name) && !(check(Reflect.get(input, name)) instanceof Faults),
-    );
-  };
+  const canJudge = (input: unknown): input is object => typeof input === 'object' && input !== null;
+  // An argument that is missing is not as it should be.
+  const fitsAll = (input: object) =>
+    checks.every(([name, check]) => Object.hasOwn(input, name) && !(check(Reflect.get(input, name)) instanceof Faults));
+  return { ...shared, speaksOf: (input) => !canJudge(input) || fitsAll(input), canJudge };
+}
+
+/** ajv's words without what only its authors need. */
+function plainly(message: string): string {
+  if (/call stack/.test(message)) return 'its "$ref" leads back to itself';
+  if (message.includes('allowUnionTypes')) return 'give one "type", or a schema for each of them in "anyOf"';
+  return message.replace(/^strict mode: /, '').replace(/ at "#"| \(strict\w+\)| in schema at path "#"/g, '');
 }
 
 function numberOf(limit: number | 'none'): number {

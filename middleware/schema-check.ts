@@ -20,6 +20,11 @@ export type SchemaCheck = (value: JsonValue) => unknown;
 export interface CompileOptions {
   /** Whether a JSON Schema's defaults are filled in; without them the value is left alone. Default: true. */
   readonly defaults?: boolean;
+  /**
+   * Whether a JSON Schema is refused that may not mean what its author thinks: a keyword or format nobody knows, or one that says
+   * nothing of values of other types where no `type` excludes them. Default: false, for schemas of strangers are as they are.
+   */
+  readonly strict?: boolean;
 }
 
 /**
@@ -164,10 +169,10 @@ function isDate(text: string): boolean {
  * keywords at the top are kept from it: it refuses a `$schema` it does not know, and `$async` would make it answer with a promise,
  * which looks like a yes. An `$id` it cannot read, such as `urn:args`, is left out.
  */
-function compileJsonSchema(schema: JsonSchema, { defaults = true }: CompileOptions): ValidateFunction {
+function compileJsonSchema(schema: JsonSchema, { defaults = true, strict = false }: CompileOptions): ValidateFunction {
   const { $schema: dialect = '', $async: _async, ...named } = schema;
   const { $id, ...nameless } = named;
-  const options = { ...AJV_OPTIONS, useDefaults: defaults };
+  const options: Options = { ...AJV_OPTIONS, useDefaults: defaults, strict, strictTypes: strict };
   const refusals: unknown[] = [];
   for (const Draft of draftsOf(dialect)) {
     for (const body of $id === undefined ? [nameless] : [named, nameless]) {

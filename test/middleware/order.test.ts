@@ -37,7 +37,7 @@ describe('orderWarnings', () => {
     const names = ['validation', 'permission', 'timeout', 'permission'];
     expect(messages(...names)).toEqual([
       expect.stringContaining('"permission" is inside "timeout"'),
-      '"permission" is there twice. Leave one out, or give it another name.',
+      '"permission" is there more than once. Leave one out, or give it another name.',
     ]);
   });
 

@@ -160,7 +160,11 @@ describe('a verdict', () => {
     const layers = standard({ ...policy(document).options, logging: false });
     const result = await createDispatcher({ tools: [tool], middleware: layers }).dispatch({ name: 'odd' });
     expect(result.error?.code).toBe('denied');
-    expect(() => policy(document).explain('odd', 'no object')).toThrow('tools.odd.permission[0]');
+    expect(policy(document).explain('odd', 'no object')).toMatchObject({
+      verdict: 'deny',
+      reason: 'a rule of the policy cannot judge its arguments',
+      decidedBy: 'tools.odd.permission[0]',
+    });
   });
 });
 
@@ -264,7 +268,7 @@ describe('a document that cannot be used', () => {
     ],
     [
       { tools: { a: { permission: [{ verdict: 'allow', when: { path: { pattern: '^src' } } }] } } },
-      'when.path: must have property type when property pattern is present',
+      'tools.a.permission[0].when.path: missing type "string" for keyword "pattern"',
     ],
     [
       { tools: { a: { permission: [{ verdict: 'allow', when: { path: { type: 'text' } } }] } } },
@@ -285,6 +289,19 @@ describe('a document that cannot be used', () => {
     expect(() => policy(document as PolicyDocument)).toThrow(message);
   });
 
+  test.each([
+    [{ type: 'string', patern: '^src/' }, 'unknown keyword: "patern"'],
+    [{ typ: 'string' }, 'unknown keyword: "typ"'],
+    [{ type: 'string', format: 'hostname' }, 'unknown format "hostname"'],
+    [{ anyOf: [{ pattern: '^src/' }] }, 'missing type "string" for keyword "pattern"'],
+    [{ type: ['string', 'array'], pattern: '^src/' }, 'give one "type", or a schema for each of them in "anyOf"'],
+    [{ minProperties: 1 }, 'missing type "object" for keyword "minProperties"'],
+    [{ $ref: '#/nowhere' }, "can't resolve reference"],
+  ])('a condition that may not mean what it seems to is refused: %j', (path, message) => {
+    const document = { tools: { a: { permission: [{ verdict: 'allow', when: { path } }] } } };
+    expect(() => policy(document as unknown as PolicyDocument)).toThrow(`tools.a.permission[0].when.path: ${message}`);
+  });
+
   test('names all faults at once', () => {
     const document = { default: { logValues: 1 }, tools: { a: { limitMs: -1 }, b: { permission: 'x' } } };
     expect(() => policy(document as unknown as PolicyDocument)).toThrow(
@@ -293,7 +310,7 @@ describe('a document that cannot be used', () => {
   });
 });
 
-test('a document that is changed afterwards changes nothing, and a frozen one does', () => {
+test('a document that is changed afterwards changes nothing, and one that is frozen will do', () => {
   const document = { tools: { read_file: { permission: 'deny' as PolicyVerdict } } };
   const own = policy(document);
   document.tools.read_file.permission = 'allow';
