@@ -1,8 +1,8 @@
 import { bytesOf } from '../src/testing/rounds.ts';
+import { compare } from './compare.ts';
 import { engine } from './engine.ts';
 import { floor } from './floor.ts';
 import { koa } from './koa.ts';
-import { measure } from './measure.ts';
 import { type Contestant, REQUESTS, type Scenario, scenarioOf, TOOLS } from './scenario.ts';
 import { printTable, ratioCell } from './table.ts';
 
@@ -22,7 +22,7 @@ export async function dispatchTimes(rounds: number, repeats: number): Promise<vo
         const dispatch = make(scenarioOf(execute));
         return () => dispatch(request);
       });
-      const { nanoseconds, ratios } = await measure(tasks, tool === 'event loop' ? repeats / 4 : repeats, rounds);
+      const { nanoseconds, ratios } = await compare(tasks, tool === 'event loop' ? repeats / 4 : repeats, rounds);
       rows.push([tool, kind, `${Math.round(nanoseconds[0] ?? 0)} ns`, ...ratios.slice(1).map(ratioCell)]);
     }
   }

@@ -3,7 +3,7 @@ import { ToolCall } from '../src/call.ts';
 import { Dispatch } from '../src/dispatch.ts';
 import { compose, type Middleware, systemClock, ToolContext, type ToolOutcome, ToolRegistry } from '../src/index.ts';
 import { bytesOf, type Task } from '../src/testing/rounds.ts';
-import { measure } from './measure.ts';
+import { compare } from './compare.ts';
 import { printTable, ratioCell } from './table.ts';
 
 const COUNTS = [0, 1, 5, 10, 20];
@@ -44,7 +44,7 @@ function idleCall(): ToolCall {
 /** What layers that do nothing cost, against koa-compose. */
 export async function layerTimes(rounds: number, repeats: number): Promise<void> {
   await printLayers('Idle layers: × koa-compose', 'toolonion ×', async (tasks) => {
-    const { nanoseconds, ratios } = await measure(tasks, repeats, rounds);
+    const { nanoseconds, ratios } = await compare(tasks, repeats, rounds);
     return [`${Math.round(nanoseconds[0] ?? 0)} ns`, ratioCell(ratios[1] as never)];
   });
 }

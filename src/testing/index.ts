@@ -8,4 +8,4 @@ export {
   measure,
 } from './measure.ts';
 export type { Spread } from './rounds.ts';
-export type { Span } from './spans.ts';
+export { emptyTrace, type Passage, type Span, spansOf, type Trace, tracedIn, withProbes } from './spans.ts';

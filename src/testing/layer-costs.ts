@@ -1,9 +1,9 @@
 import type { Dispatcher } from '../dispatcher.ts';
 import type { Middleware } from '../middleware.ts';
 import type { DispatchOptions, ToolCallRequest } from '../request.ts';
-import type { LayerCost, MeasureOptions } from './measure.ts';
+import type { LayerCost, MeasureSettings } from './measure.ts';
 import type { RecordedCall } from './record.ts';
-import { bytesOf, percentile, spreadOf, type Task, timeRounds } from './rounds.ts';
+import { bytesOf, percentile, spreadOf, type Task, timeOf, timeRounds } from './rounds.ts';
 import { emptyTrace, spansOf, tracedIn, withProbes } from './spans.ts';
 import { answeredBy, standIns } from './stand-in.ts';
 
@@ -42,37 +42,29 @@ const COUNTED_MS = 200;
 export async function layerCosts(
   dispatcher: Dispatcher,
   recorded: readonly RecordedCall[],
-  options: Pick<MeasureOptions, 'rounds' | 'limitMs' | 'signal' | 'onProgress'> & { now(): number },
+  settings: MeasureSettings,
 ): Promise<LayerCosts> {
-  const { rounds = 31, limitMs = 10_000, signal, onProgress, now } = options;
+  const { signal, now } = settings;
   const layers = dispatcher.middleware;
   const variant = (list: readonly Middleware[]) => dispatcher.with({ middleware: [...list, standIns()] });
   const whole = variant(layers);
-  const bare = variant([]);
   const without = layers.map((_, place) => variant(layers.filter((_, other) => other !== place)));
-  const probed = new ProbedPasses(variant(withProbes(layers)), layers);
   const sample = await sampleOf(recorded, whole, now);
+  const passMs = Math.max(await timeOf(() => pass(whole, sample), 1, now), 0.001);
 
-  const tasks = [whole, bare, ...without].map((each) => () => pass(each, sample));
-  const passMs = Math.max(await timeOf(() => pass(whole, sample), now), 0.001);
-  const deadline = now() + limitMs;
-  const times = await timeRounds(
+  const probed = new ProbedPasses(variant(withProbes(layers)), layers);
+  const tasks = [whole, variant([]), ...without].map((each) => () => pass(each, sample));
+  const [wholeUs = [], bareUs = [], ...withoutUs] = await timesOf(
     [...tasks, () => probed.pass(sample)],
-    Math.min(MAX_PASSES, Math.max(1, Math.floor(ROUND_MS / passMs))),
-    rounds,
-    now,
-    (round) => {
-      signal?.throwIfAborted();
-      onProgress?.({ phase: 'layers', done: Math.max(0, round), total: rounds });
-      return round < 1 || now() < deadline;
-    },
+    passMs,
+    sample.length,
+    settings,
   );
-  const perCallUs = times.map((list) => list.map((timeMs) => (timeMs * 1000) / sample.length));
-  const [wholeUs = [], bareUs = [], ...withoutUs] = perCallUs;
-  const saved = (lessUs: readonly number[]) => spreadOf(wholeUs.map((time, round) => time - (lessUs[round] as number)));
+  const added = (less: readonly number[] = []) =>
+    spreadOf(wholeUs.map((time, round) => time - (less[round] as number)));
   // The probes' own time is in the spans, as much in each. What is more than all layers cost together is theirs.
   const ownUs = probed.ownUs(sample.length);
-  const excess = ownUs.reduce((sum, own) => sum + own, 0) - saved(bareUs).median;
+  const excess = ownUs.reduce((sum, own) => sum + own, 0) - added(bareUs).median;
   const probeUs = layers.length === 0 ? 0 : Math.max(0, excess / layers.length);
 
   const passes = Math.ceil(Math.min(COUNTED / sample.length, COUNTED_MS / passMs));
@@ -80,20 +72,30 @@ export async function layerCosts(
   const costs: LayerCost[] = [];
   for (const [place, { name }] of layers.entries()) {
     signal?.throwIfAborted();
-    costs.push({
-      name,
-      takenAwayUs: saved(withoutUs[place] as readonly number[]),
-      ownUs: (ownUs[place] as number) - probeUs,
-      bytes: bytesPerCall - (await bytesFor(without[place] as Dispatcher, sample, passes)),
-    });
+    const takenAwayUs = added(withoutUs[place]);
+    const bytes = bytesPerCall - (await bytesFor(without[place] as Dispatcher, sample, passes));
+    costs.push({ name, takenAwayUs, ownUs: (ownUs[place] as number) - probeUs, bytes });
   }
-  return {
-    sampled: sample.length,
-    durationsMs: await durationsOf(whole, sample, passes, now),
-    bytesPerCall,
-    layers: costs,
-    probeUs,
-  };
+  const durationsMs = await durationsOf(whole, sample, passes, now);
+  return { layers: costs, sampled: sample.length, probeUs, durationsMs, bytesPerCall };
+}
+
+/** Microseconds of a call, by task and round. */
+async function timesOf(
+  tasks: readonly Task[],
+  passMs: number,
+  callsInPass: number,
+  { rounds, limitMs, signal, onProgress, now }: MeasureSettings,
+): Promise<readonly (readonly number[])[]> {
+  const passes = Math.min(MAX_PASSES, Math.max(1, Math.floor(ROUND_MS / passMs)));
+  const deadline = now() + limitMs;
+  const times = await timeRounds(tasks, passes, rounds, now, (round) => {
+    signal?.throwIfAborted();
+    onProgress?.({ phase: 'layers', done: Math.max(0, round), total: rounds });
+    return round < 1 || now() < deadline;
+  });
+  onProgress?.({ phase: 'layers', done: rounds, total: rounds });
+  return times.map((list) => list.map((timeMs) => (timeMs * 1000) / callsInPass));
 }
 
 /** Passes over a sample through an onion with probes. */
@@ -155,12 +157,6 @@ async function pass(dispatcher: Dispatcher, sample: readonly Rehearsal[]): Promi
   for (const { request, options } of sample) await dispatcher.dispatch(request, options);
 }
 
-async function timeOf(task: Task, now: () => number): Promise<number> {
-  const startedAt = now();
-  await task();
-  return now() - startedAt;
-}
-
 async function durationsOf(
   dispatcher: Dispatcher,
   sample: readonly Rehearsal[],
@@ -170,7 +166,7 @@ async function durationsOf(
   const durations: number[] = [];
   for (let count = 0; count < passes * sample.length; count++) {
     const { request, options } = sample[count % sample.length] as Rehearsal;
-    durations.push(await timeOf(() => dispatcher.dispatch(request, options), now));
+    durations.push(await timeOf(() => dispatcher.dispatch(request, options), 1, now));
   }
   return durations;
 }

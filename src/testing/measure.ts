@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../clock.ts';
 import type { Dispatcher } from '../dispatcher.ts';
-import { checkOptions, isCount, isFunction, isLimitMs, type OptionCheck, type OptionChecks } from '../options.ts';
+import { checkOptions, isCount, isFunction, isLimitMs, type OptionChecks } from '../options.ts';
 import type { ToolCallRequest } from '../request.ts';
 import { layerCosts } from './layer-costs.ts';
 import { record } from './record.ts';
@@ -10,13 +10,13 @@ import type { Span } from './spans.ts';
 /** Options of `measure`. */
 export interface MeasureOptions {
   /**
-   * How often each call is dispatched to its tool, if the tool says that it is read-only or idempotent. All other calls are
-   * dispatched once. Default: 20.
+   * How often each call is dispatched to its tool, if the tool that runs says that it is read-only or idempotent. All other calls
+   * are dispatched once. Default: 20.
    */
   readonly repeats?: number;
   /** Rounds in which the layers are timed, after three that are not counted. Default: 31. */
   readonly rounds?: number;
-  /** Milliseconds after which no further round begins. Default: 10,000. */
+  /** Milliseconds after which no further round begins, neither of the calls nor over the layers. Default: 10,000 for each. */
   readonly limitMs?: number;
   /** Ends the measurement: the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal;
@@ -104,30 +104,48 @@ export async function measure(
   options: MeasureOptions = {},
 ): Promise<Measurement> {
   checkOptions('measure', options, OPTIONS);
-  if (calls.length === 0) throw new TypeError('measure needs at least one call.');
-  const { clock = systemClock, ...rest } = options;
-  const given = { ...rest, now: () => clock.now() };
-  const recording = await record(dispatcher, calls, given);
-  const { sampled, layers, probeUs, durationsMs, bytesPerCall } = await layerCosts(dispatcher, recording.calls, given);
+  checkCalls(dispatcher, calls);
+  const { repeats = 20, rounds = 31, limitMs = 10_000, signal, onProgress, clock = systemClock } = options;
+  const settings: MeasureSettings = { repeats, rounds, limitMs, signal, onProgress, now: () => clock.now() };
+  const recording = await record(dispatcher, calls, settings);
+  const { durationsMs, bytesPerCall, ...layers } = await layerCosts(dispatcher, recording.calls, settings);
   return {
     calls: recording.calls.map(({ answer: _, ...call }) => call),
     withTools: costOf(recording.durationsMs, recording.bytes / recording.durationsMs.length),
     dispatching: costOf(durationsMs, bytesPerCall),
-    layers,
-    sampled,
-    probeUs,
+    ...layers,
   };
 }
 
-const isObject: OptionCheck = (value) => (typeof value === 'object' && value !== null) || 'an object';
+/** Options with nothing left open. */
+export interface MeasureSettings {
+  readonly repeats: number;
+  readonly rounds: number;
+  readonly limitMs: number;
+  readonly signal: AbortSignal | undefined;
+  readonly onProgress: ((progress: MeasureProgress) => void) | undefined;
+  now(): number;
+}
+
+function checkCalls(dispatcher: Dispatcher, calls: readonly ToolCallRequest[]): void {
+  if (typeof dispatcher?.dispatch !== 'function') throw new TypeError('measure takes a dispatcher first.');
+  if (!Array.isArray(calls) || calls.length === 0)
+    throw new TypeError('measure takes an array of calls, at least one.');
+  const wrong = calls.findIndex((call) => typeof call?.name !== 'string');
+  if (wrong >= 0) throw new TypeError(`measure takes calls: number ${wrong + 1} has no name.`);
+}
+
+function hasFunction(value: unknown, name: string): boolean {
+  return typeof value === 'object' && value !== null && typeof Reflect.get(value, name) === 'function';
+}
 
 const OPTIONS: OptionChecks = {
   repeats: isCount(1),
   rounds: isCount(1),
   limitMs: isLimitMs,
-  signal: isObject,
+  signal: (value) => hasFunction(value, 'throwIfAborted') || 'an AbortSignal',
   onProgress: isFunction,
-  clock: isObject,
+  clock: (value) => hasFunction(value, 'now') || 'an object with the function now',
 };
 
 function costOf(durationsMs: readonly number[], bytesPerCall: number): Cost {

@@ -1,7 +1,11 @@
 import type { Dispatcher } from '../dispatcher.ts';
-import { codeOf, type ToolDispatchResult } from '../outcome.ts';
+import { printable } from '../error.ts';
+import { type Middleware, named } from '../middleware.ts';
+import { codeOf, fail, type ToolDispatchResult } from '../outcome.ts';
 import type { DispatchOptions, ToolCallRequest } from '../request.ts';
-import type { MeasuredCall, MeasureOptions } from './measure.ts';
+import type { Setting } from '../settings.ts';
+import type { Tool } from '../tool.ts';
+import type { MeasuredCall, MeasureSettings } from './measure.ts';
 import { countAllocated, percentile } from './rounds.ts';
 import { emptyTrace, spansOf, tracedIn, withProbes } from './spans.ts';
 import { type Answer, answerOf } from './stand-in.ts';
@@ -21,68 +25,91 @@ export interface Recording {
 /** A call while it is recorded. */
 interface Take {
   readonly request: ToolCallRequest;
-  /** How often its tool may run. */
-  readonly runs: number;
   readonly durationsMs: number[];
+  /** Whether it may be dispatched again, as far as is known. */
+  repeatable: boolean;
   last?: Pick<RecordedCall, 'outcome' | 'spans' | 'answer'>;
 }
 
 /**
- * Dispatches calls to their tools, in rounds over all of them; the last run of each goes past probes, which keep the spans and the
- * tool's answer. A tool that does not say that it may run twice runs once.
+ * Dispatches calls to their tools, in rounds over all of them. The first and the last run of each goes past probes, which keep the
+ * spans and the tool's answer. A tool that does not say that it may run twice runs once, under whatever name it was called.
  */
 export async function record(
   dispatcher: Dispatcher,
   requests: readonly ToolCallRequest[],
-  {
-    repeats = 20,
-    signal,
-    onProgress,
-    now,
-  }: Pick<MeasureOptions, 'repeats' | 'signal' | 'onProgress'> & { now(): number },
+  { repeats, limitMs, signal, onProgress, now }: MeasureSettings,
 ): Promise<Recording> {
-  const takes = requests.map(
-    (request): Take => ({ request, runs: isRepeatable(dispatcher, request) ? repeats : 1, durationsMs: [] }),
-  );
-  const total = takes.reduce((sum, { runs }) => sum + runs, 0);
+  const layers = dispatcher.middleware;
+  const once = dispatcher.with({ middleware: withProbes(layers) });
+  const again = dispatcher.with({ middleware: [...layers, repeatableOnly()] });
+  const againProbed = dispatcher.with({ middleware: [...withProbes(layers), repeatableOnly()] });
   const options: DispatchOptions = signal === undefined ? {} : { signal };
-  const probed = dispatcher.with({ middleware: withProbes(dispatcher.middleware) });
-  const allocated = countAllocated();
+  const takes = requests.map(
+    // A copy: a request that says something else the second time must not run anything else.
+    ({ ...request }): Take => ({
+      request,
+      durationsMs: [],
+      repeatable: mayRunAgain(dispatcher.tools.get(request.name)),
+    }),
+  );
   let done = 0;
-  for (let round = 0; round < repeats; round++) {
-    for (const take of takes) {
-      if (round >= take.runs) continue;
-      if (round === take.runs - 1) take.last = await lastRun(take);
-      else await timed(take, () => dispatcher.dispatch(take.request, options));
+  let total = takes.length + (repeats - 1) * takes.filter(({ repeatable }) => repeatable).length;
+
+  const allocated = countAllocated();
+  let bytes = 0;
+  try {
+    await round(takes, (take) => probed(take, once));
+    const repeated = takes.filter(({ repeatable }) => repeatable);
+    total = takes.length + (repeats - 1) * repeated.length;
+    const deadline = now() + limitMs;
+    for (let left = repeated.length === 0 ? 0 : repeats - 2; left > 0 && now() < deadline; left--) {
+      await round(repeated, (take) => timed(take, again));
+    }
+    if (repeats > 1) await round(repeated, (take) => probed(take, againProbed));
+  } finally {
+    bytes = allocated();
+  }
+  return { calls: takes.map(recorded), durationsMs: takes.flatMap((take) => take.durationsMs), bytes };
+
+  async function round(list: readonly Take[], run: (take: Take) => Promise<unknown>): Promise<void> {
+    for (const take of list) {
+      await run(take);
       onProgress?.({ phase: 'tools', done: ++done, total });
       signal?.throwIfAborted();
     }
   }
-  const durationsMs = takes.flatMap((take) => take.durationsMs);
-  return { calls: takes.map(recorded), durationsMs, bytes: allocated() };
 
-  async function timed(take: Take, dispatch: () => Promise<ToolDispatchResult>): Promise<ToolDispatchResult> {
+  async function probed(take: Take, through: Dispatcher): Promise<void> {
+    const trace = emptyTrace(layers);
+    const result = await timed(take, through, [tracedIn(trace)]);
+    take.last = {
+      outcome: codeOf(result),
+      spans: spansOf(trace, layers, result.durationMs),
+      answer: answerOf(trace.at(-1)?.at(-1)),
+    };
+    take.repeatable &&= trace.at(-1)?.every(({ call }) => mayRunAgain(call.tool)) === true;
+  }
+
+  async function timed(take: Take, through: Dispatcher, settings?: Setting[]): Promise<ToolDispatchResult> {
     const startedAt = now();
-    const result = await dispatch();
+    const result = await through.dispatch(take.request, settings === undefined ? options : { ...options, settings });
     take.durationsMs.push(now() - startedAt);
     return result;
   }
-
-  async function lastRun(take: Take): Promise<NonNullable<Take['last']>> {
-    const trace = emptyTrace(dispatcher.middleware);
-    const settings = [tracedIn(trace)];
-    const result = await timed(take, () => probed.dispatch(take.request, { ...options, settings }));
-    return {
-      outcome: codeOf(result),
-      spans: spansOf(trace, dispatcher.middleware, result.durationMs),
-      answer: answerOf(trace.at(-1)?.at(-1)),
-    };
-  }
 }
 
-function isRepeatable({ tools }: Dispatcher, request: ToolCallRequest | null): boolean {
-  const tool = tools.get(request?.name ?? '');
+function mayRunAgain(tool: Tool | undefined): boolean {
   return tool?.readOnly === true || tool?.idempotent === true;
+}
+
+/** Innermost, where calls are repeated: a layer may lead one to another tool than the last time. */
+function repeatableOnly(): Middleware {
+  return named('repeatableOnly', (call, next) =>
+    mayRunAgain(call.tool)
+      ? next(call)
+      : fail(call, 'internal', `Tool "${printable(call.toolName)}" may not run again.`),
+  );
 }
 
 function recorded({ request, durationsMs, last }: Take): RecordedCall {

@@ -40,7 +40,8 @@ export async function timeRounds(
   return times;
 }
 
-async function timeOf(task: Task, repeats: number, now: Clock['now']): Promise<number> {
+/** Milliseconds of one of several runs of a task. */
+export async function timeOf(task: Task, repeats: number, now: Clock['now']): Promise<number> {
   const startedAt = now();
   for (let repeat = 0; repeat < repeats; repeat++) await task();
   return (now() - startedAt) / repeats;
@@ -55,11 +56,16 @@ const DONE = Promise.resolve();
 
 async function allocatedBy(task: Task, repeats: number): Promise<number> {
   const allocated = countAllocated();
-  for (let repeat = 0; repeat < repeats; repeat++) await task();
-  return allocated() / repeats;
+  let bytes = 0;
+  try {
+    for (let repeat = 0; repeat < repeats; repeat++) await task();
+  } finally {
+    bytes = allocated();
+  }
+  return bytes / repeats;
 }
 
-/** Begins to count the bytes of heap that are allocated: what has grown, and what collections have freed meanwhile. */
+/** Begins to count the bytes of heap that are allocated: what has grown, and what collections have freed meanwhile. What it gives ends it. */
 export function countAllocated(): () => number {
   const collections = new GCProfiler();
   collections.start();

@@ -1,3 +1,4 @@
+import type { ToolCall } from '../call.ts';
 import { ToolFailure } from '../error.ts';
 import { type Middleware, named } from '../middleware.ts';
 import type { ToolOutcome } from '../outcome.ts';
@@ -6,7 +7,7 @@ import { defineTool, type Tool } from '../tool.ts';
 import type { Passage } from './spans.ts';
 
 /** Gives a recorded answer again, the way the tool gave it: at once, or as a promise. */
-export type Answer = () => unknown;
+export type Answer = (call: ToolCall) => unknown;
 
 /** The answer a call's stand-in gives. */
 export const answeredBy: SettingKey<Answer> = settingKey<Answer>();
@@ -30,18 +31,24 @@ export function standIns(): Middleware {
 }
 
 function standInFor({ name, description }: Tool): Tool {
-  return defineTool({ name, description, execute: (_, call) => call.setting(answeredBy)?.() });
+  return defineTool({ name, description, execute: (_, call) => call.setting(answeredBy)?.(call) });
 }
 
 /** The recorded answer of a tool: empty text where it was never reached. */
 export function answerOf(passage: Passage | undefined): Answer {
   const give = giverOf(passage?.outcome);
-  return passage?.atOnce === false ? async () => give() : give;
+  return passage?.atOnce === false ? async (call) => give(call) : give;
 }
 
 function giverOf(outcome: ToolOutcome | undefined): Answer {
   if (outcome === undefined) return () => '';
-  const { content, isError, structured, error } = outcome;
+  const { content, isError, structured, error, control } = outcome;
+  if (control?.type === 'suspend') return (call) => call.suspend(control.request);
+  if (control?.type === 'interrupt') {
+    return () => {
+      throw control.signal;
+    };
+  }
   if (error !== undefined) {
     // Made once: an error's stack costs more than a dispatch.
     const failure = new ToolFailure(error.message, error);

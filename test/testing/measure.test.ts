@@ -85,12 +85,22 @@ describe('measure', () => {
     expect(layers.map(({ name }) => name)).toEqual(['permission']);
   });
 
-  test('never runs a tool a layer puts in the place of another', async () => {
+  test('runs a tool a layer puts in the place of another as often as that one may run', async () => {
     const { tools, runs } = countedTools({ name: 'read', readOnly: true }, { name: 'other' });
     const [, other] = tools;
     const route = named('route', (call, next) => next(call.with({ tool: other as Tool })));
+    const { calls } = await measure(createDispatcher({ tools, middleware: [route] }), [READ], QUICK);
+    expect(Object.fromEntries(runs)).toEqual({ other: 1 });
+    expect(calls[0]).toMatchObject({ outcome: 'ok', runs: 1 });
+  });
+
+  test('stops a call that is led to another tool the second time', async () => {
+    const { tools, runs } = countedTools({ name: 'read', readOnly: true }, { name: 'other' });
+    const [, other] = tools;
+    let turn = 0;
+    const route = named('route', (call, next) => next(turn++ % 2 === 0 ? call : call.with({ tool: other as Tool })));
     await measure(createDispatcher({ tools, middleware: [route] }), [READ], QUICK);
-    expect(runs.get('other')).toBe(4);
+    expect(runs.get('other')).toBeUndefined();
   });
 
   test('has stand-ins give what the tools gave, at once where they did', async () => {
@@ -204,15 +214,40 @@ describe('measure', () => {
     expect(calls[1]).toMatchObject({ outcome: 'not_found', runs: 1 });
   });
 
-  test('gives a call that never reached a layer no passage there, and one that cannot be dispatched none at all', async () => {
+  test('gives a call that never reached a layer no passage there', async () => {
     const { tools } = countedTools({ name: 'read', readOnly: true });
     const refuse = permission({ check: rules({ deny: ['read'] }) });
-    const dispatcher = createDispatcher({ tools, middleware: [refuse] });
-    const { calls } = await measure(dispatcher, [READ, null as unknown as ToolCallRequest], QUICK);
-    expect(calls.map(({ outcome, spans }) => [outcome, spans.map(({ passages }) => passages.length)])).toEqual([
-      ['denied', [1, 0]],
-      ['invalid_call', [0, 0]],
-    ]);
+    const { calls } = await measure(createDispatcher({ tools, middleware: [refuse] }), [READ], QUICK);
+    expect(calls[0]).toMatchObject({ outcome: 'denied', spans: [{ passages: [{}] }, { passages: [] }] });
+  });
+
+  test('has stand-ins suspend and interrupt as the tools did', async () => {
+    const interrupt = { stop: 'here' };
+    const { tools } = countedTools(
+      { name: 'suspends', readOnly: true, execute: (_, call) => call.suspend({ reason: 'later' }) },
+      {
+        name: 'interrupts',
+        readOnly: true,
+        execute: () => {
+          throw interrupt;
+        },
+      },
+    );
+    const seen = new Set<string>();
+    const watch = named('watch', (call, next) =>
+      after(next(call), (outcome) => {
+        seen.add(`${call.name} ${outcome.control?.type} ${outcome.isError}`);
+        return outcome;
+      }),
+    );
+    const isControlSignal = (thrown: unknown) => thrown === interrupt;
+    const dispatcher = createDispatcher({ tools, middleware: [watch], isControlSignal });
+    await measure(
+      dispatcher,
+      tools.map(({ name }) => ({ name })),
+      QUICK,
+    );
+    expect([...seen]).toEqual(['suspends suspend false', 'interrupts interrupt false']);
   });
 
   test('counts bytes: a layer that allocates more costs more', async () => {
@@ -229,8 +264,7 @@ describe('measure', () => {
       QUICK,
     );
     expect(layers[0]?.bytes).toBeGreaterThan(70_000);
-    expect(layers[0]?.bytes).toBeLessThan(90_000);
-    expect(layers[1]?.bytes).toBeLessThan(5_000);
+    expect(Math.abs(layers[1]?.bytes ?? 0)).toBeLessThan(20_000);
     expect(dispatching.bytesPerCall).toBeGreaterThan(70_000);
   });
 
@@ -256,6 +290,13 @@ describe('measure', () => {
     expect(passed).toBeLessThan(80);
   });
 
+  test('repeats no call once its time is over', async () => {
+    const clock = new ManualClock();
+    const { tools, runs } = countedTools({ name: 'read', readOnly: true, execute: () => clock.jump(100) });
+    await measure(createDispatcher({ tools, clock }), [READ], { repeats: 1000, rounds: 1, limitMs: 250, clock });
+    expect(runs.get('read')).toBe(5);
+  });
+
   test('begins no further round once its time is over, but has at least one', async () => {
     const clock = new ManualClock();
     const { tools } = countedTools({ name: 'read', readOnly: true });
@@ -269,7 +310,7 @@ describe('measure', () => {
       onProgress: (progress: MeasureProgress) => seen.push(progress),
     };
     const { layers } = await measure(dispatcher, [READ], options);
-    expect(seen.at(-1)?.done).toBeLessThan(3);
+    expect(seen.at(-2)?.done).toBeLessThan(3);
     expect(layers[0]?.takenAwayUs.median).toBe(20_000);
   });
 
@@ -281,7 +322,7 @@ describe('measure', () => {
     const done = (phase: string) =>
       seen.filter((progress) => progress.phase === phase).map((progress) => progress.done);
     expect(done('tools')).toEqual([1, 2, 3, 4, 5]);
-    expect(done('layers')).toEqual([0, 0, 0, 0, 1, 2]);
+    expect(done('layers')).toEqual([0, 0, 0, 0, 1, 2, 3]);
     expect(seen.every(({ phase, total }) => total === (phase === 'tools' ? 5 : 3))).toBe(true);
   });
 
@@ -319,7 +360,9 @@ describe('measure', () => {
   });
 
   test.each<[unknown[], unknown, string]>([
-    [[], {}, 'measure needs at least one call.'],
+    [[], {}, 'measure takes an array of calls, at least one.'],
+    [undefined as never, {}, 'measure takes an array of calls, at least one.'],
+    [[READ, { nme: 'x' }], {}, 'measure takes calls: number 2 has no name.'],
     [[READ], { repeats: 0 }, 'Option "repeats" of measure must be a whole number of at least 1; got 0.'],
     [
       [READ],

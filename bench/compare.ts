@@ -6,8 +6,8 @@ export interface Measured {
   readonly ratios: readonly Spread[];
 }
 
-/** Measures tasks against the first of them. */
-export async function measure(tasks: readonly Task[], repeats: number, rounds: number): Promise<Measured> {
+/** Compares tasks with the first of them. */
+export async function compare(tasks: readonly Task[], repeats: number, rounds: number): Promise<Measured> {
   const times = await timeRounds(tasks, repeats, rounds, () => performance.now());
   const [base = []] = times;
   return {
