@@ -2,7 +2,7 @@
  * Where text that `JSON.parse` has refused first goes wrong: the index of the character, or the text's length where it only stops
  * too early. The engine's own message will not do: its wording differs from version to version, and it often names no position.
  */
-export function faultOf(text: string): number {
+export function jsonFaultIndex(text: string): number {
   const scan = new Scan(text);
   const at = scan.run();
   const cutOff = at === text.length && !scan.complete;

@@ -1,17 +1,7 @@
 // The package as its users get it: packed, unpacked beside them, type-checked and run.
 
 import { execFile } from 'node:child_process';
-import {
-  copyFileSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -88,12 +78,8 @@ test('the package holds what was compiled and the pages, and nothing else of the
   const expected =
     /^(dist\/(src|middleware)\/([a-z-]+\/)*[a-z-]+\.(js|d\.ts)|docs\/([a-z-]+\/)*[a-z-]+\.(md|ts|jsonl?))$/;
   const others = files.filter((file) => !expected.test(file));
-  expect(others.filter((file) => file !== 'CHANGELOG.md').sort()).toEqual([
-    'LICENSE',
-    'README.md',
-    'package.json',
-    'policy.schema.json',
-  ]);
+  const pages = ['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'bench/README.md'];
+  expect(others.sort()).toEqual([...pages, 'package.json', 'policy.schema.json']);
   expect(files).toEqual(
     expect.arrayContaining(['dist/src/index.js', 'dist/src/index.d.ts', 'dist/middleware/timeout.js']),
   );
@@ -141,8 +127,9 @@ async function pack(): Promise<readonly string[]> {
   const source = join(directory, 'package');
   mkdirSync(source);
   await run(process.execPath, [compiler, '-p', join(root, 'src'), '--outDir', join(source, 'dist')]);
-  for (const file of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'policy.schema.json']) {
-    if (existsSync(join(root, file))) copyFileSync(join(root, file), join(source, file));
+  const { files: packed } = manifest as { readonly files: readonly string[] };
+  for (const file of ['package.json', 'README.md', 'LICENSE', ...packed.filter((each) => each.includes('.'))]) {
+    cpSync(join(root, file), join(source, file));
   }
   cpSync(join(root, 'docs'), join(source, 'docs'), { recursive: true });
   await run('npm', ['pack', '--ignore-scripts', '--pack-destination', directory], source);

@@ -10,7 +10,7 @@ const coreNames = `
   ToolContext ToolFailure ToolOutput ToolRegistry after checkOptions cloneJson codeOf compose controlOf copyJson createDispatcher
   cutTexts deepFreeze defineTool describeError extensionKey fail failure forModel isBoolean isConcurrencySafe
   isContent isContentPart isCount isFunction isJsonLonger isLimitMs isOneOf isOutcome isPlainObject isPromise
-  isStandardSchema isTool kindOf named notFound perTool perToolCheck printable redactor settingKey shrinkJson
+  isStandardSchema isTool jsonFaultIndex kindOf named notFound perTool perToolCheck printable redactor settingKey shrinkJson
   sizeOf stopped succeed suspended systemClock textOf timersOf toJson toOutput toToolError toolError unrunnable wildcard withNote
 `;
 
@@ -19,7 +19,7 @@ const middlewareNames = `
   timeoutMs validation
 `;
 
-const testingNames = 'measure';
+const testingNames = 'emptyTrace measure spansOf tracedIn withProbes';
 
 test.each([
   ['toolonion', core, coreNames],

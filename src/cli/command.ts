@@ -8,6 +8,8 @@ export interface Command {
   /** What `--help` prints. */
   readonly help: string;
   readonly options: NonNullable<ParseArgsConfig['options']>;
+  /** The most words it takes beside its options. */
+  readonly words: number;
   /** Does the work. What it gives is the exit code. */
   run(given: Given): Promise<number>;
 }
@@ -20,15 +22,19 @@ export interface Given {
   text(option: string): string | undefined;
   /** The values of an option that may be repeated. */
   texts(option: string): readonly string[];
-  /** Whether an option without a value was given. */
+  /** Whether an option that takes no value was given. */
   has(option: string): boolean;
   /** @throws UsageError where it is no whole number from 1 on, or above `most`. */
   count(option: string, most?: number): number | undefined;
 }
 
 /** Reads a command line. @throws UsageError naming what is wrong, and the options there are. */
-export function readCommandLine(command: string, args: readonly string[], options: Command['options']): Given {
-  const { values, positionals } = parsed(command, args, { ...options, help: { type: 'boolean', short: 'h' } });
+export function readCommandLine(name: string, command: Command, args: readonly string[]): Given {
+  const { values, positionals } = parsed(name, { ...command.options, help: { type: 'boolean', short: 'h' } }, args);
+  const tooMany = positionals[command.words];
+  if (tooMany !== undefined && values['help'] !== true) {
+    throw new UsageError(`What is "${tooMany}"? See toolonion ${name} --help.`);
+  }
   const text = (option: string) => values[option] as string | undefined;
   return {
     words: positionals,
@@ -48,13 +54,13 @@ export function readCommandLine(command: string, args: readonly string[], option
   };
 }
 
-function parsed(command: string, args: readonly string[], options: Command['options']) {
+function parsed(name: string, options: Command['options'], args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   } catch (error) {
     // Node's own words name the option; what it advises after that is about dashes.
-    const [what = ''] = (error as Error).message.split('. ');
-    const names = Object.keys(options).map((name) => `--${name}`);
-    throw new UsageError(`${what.replace(/\.$/, '')}. Options: ${names.join(', ')}. See toolonion ${command} --help.`);
+    const what = (error as Error).message.split(/\. |\n/)[0] ?? '';
+    const known = Object.keys(options).map((option) => `--${option}`);
+    throw new UsageError(`${what.replace(/\.$/, '')}. Options: ${known.join(', ')}. See toolonion ${name} --help.`);
   }
 }

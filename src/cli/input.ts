@@ -3,9 +3,10 @@ import { open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { UsageError } from './usage-error.ts';
 
-/** Milliseconds between two looks at an input that is to end, and looks without anything new after which it ends. */
+/** Milliseconds between two looks at an input that is to end; looks without anything new after which it ends; looks in all. */
 const LOOK_MS = 50;
-const LOOKS = 4;
+const IDLE_LOOKS = 4;
+const MOST_LOOKS = 40;
 
 /** What calls are read from: a file, or standard input. */
 export class Input {
@@ -18,6 +19,11 @@ export class Input {
   /** Whether the end of it was not waited for. */
   cutOff = false;
 
+  /** Whether a person types it. */
+  get isTerminal(): boolean {
+    return this.#stream === process.stdin && process.stdin.isTTY === true;
+  }
+
   private constructor(stream: Readable, size: number | undefined) {
     this.#stream = stream;
     this.size = size;
@@ -25,8 +31,8 @@ export class Input {
 
   /** @throws UsageError where the file cannot be read. */
   static async open(path: string | undefined): Promise<Input> {
-    if (path === undefined || path === '-') return new Input(process.stdin, sizeOf(0));
     try {
+      if (path === undefined || path === '-') return new Input(process.stdin, sizeOf(0));
       const file = await open(path);
       return new Input(file.createReadStream(), sizeOf(file.fd));
     } catch (error) {
@@ -49,14 +55,16 @@ export class Input {
     }
   }
 
-  /** Reads on only as long as something comes: a file to its end; a pipe that somebody holds open is not waited for. */
+  /** Reads on only as long as something comes: a file to its end, and a pipe, which somebody may hold open, for two seconds at most. */
   expectNoMore(): void {
     let seen = this.bytes;
     let looks = 0;
+    let idle = 0;
     const timer = setInterval(() => {
-      looks = this.#waiting && this.bytes === seen ? looks + 1 : 0;
+      looks++;
+      idle = this.#waiting && this.bytes === seen ? idle + 1 : 0;
       seen = this.bytes;
-      if (looks < LOOKS) return;
+      if (idle < IDLE_LOOKS && (looks < MOST_LOOKS || this.size !== undefined)) return;
       clearInterval(timer);
       this.cutOff = true;
       this.#stream.destroy();
@@ -65,11 +73,9 @@ export class Input {
   }
 }
 
+/** The size of a file; undefined for anything that has none. */
 function sizeOf(descriptor: number): number | undefined {
-  try {
-    const stat = fstatSync(descriptor);
-    return stat.isFile() ? stat.size : undefined;
-  } catch {
-    return undefined;
-  }
+  const stat = fstatSync(descriptor);
+  if (stat.isDirectory()) throw new Error('it is a directory');
+  return stat.isFile() ? stat.size : undefined;
 }

@@ -1,4 +1,5 @@
 import { constants } from 'node:os';
+import { leave } from './ending.ts';
 import { complain } from './terminal.ts';
 
 /** Exit codes as shells tell them of a process that a signal has ended. */
@@ -8,31 +9,28 @@ const EXIT_CODES = { SIGINT: 128 + constants.signals.SIGINT, SIGTERM: 128 + cons
 export class Interrupt {
   /** What the process is to end with, once somebody wished it. */
   exitCode: number | undefined;
-  /** Hears of the first one. */
-  onInterrupt = (): void => {};
-  #controller = new AbortController();
+  readonly #controller = new AbortController();
 
   /** @param notice What the person is told at the first one. */
   constructor(notice: string) {
     for (const name of ['SIGINT', 'SIGTERM'] as const) {
       process.on(name, () => {
-        if (this.exitCode !== undefined) process.exit(this.exitCode);
+        if (this.exitCode !== undefined) leave(this.exitCode);
         this.exitCode = EXIT_CODES[name];
         complain(notice);
-        this.onInterrupt();
         this.#controller.abort(new Error(`The command got ${name}.`));
       });
     }
   }
 
-  /** Aborts at an interrupt, or with the work it was given to. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
-  /** Aborts the work under way; what comes later gets a signal of its own. */
-  skip(reason: string): void {
-    this.#controller.abort(new Error(reason));
-    if (this.exitCode === undefined) this.#controller = new AbortController();
+  /** Calls back at the first one, or now if it has been. */
+  onInterrupt(reaction: (reason: unknown) => void): void {
+    const { signal } = this;
+    if (signal.aborted) reaction(signal.reason);
+    else signal.addEventListener('abort', () => reaction(signal.reason));
   }
 }

@@ -1,4 +1,5 @@
 import { type ToolCall, type ToolDispatchResult, type ToolOutcome, textOf } from '../index.ts';
+import type { Interrupt } from './interrupt.ts';
 import { complain, oneLine } from './terminal.ts';
 
 /** Milliseconds they are waited for in the end. */
@@ -9,9 +10,10 @@ export class LateTools {
   #running = 0;
   #wake = (): void => {};
 
-  /** Takes note of a result that leaves a tool running. */
+  /** Takes note of a result that leaves a tool running: only the engine says so, and it says so with these codes. */
   note({ error }: ToolDispatchResult): void {
-    if (error?.executed === 'unknown') this.#running++;
+    if (error?.executed !== 'unknown') return;
+    if (error.code === 'timeout' || error.code === 'cancelled') this.#running++;
   }
 
   /** For `onLate`. */
@@ -23,15 +25,21 @@ export class LateTools {
   };
 
   /** Gives those that still run a while to end: the process would take them along, whatever they are writing. */
-  async wait(): Promise<void> {
+  async wait(interrupt: Interrupt): Promise<void> {
     if (this.#running === 0) return;
     complain(
       `Waiting for ${this.#running} of the tools, up to ${WAIT_MS / 1000} s: their calls are answered, but they still run.`,
     );
     await new Promise<void>((resolve) => {
       this.#wake = resolve;
+      interrupt.onInterrupt(() => resolve());
       setTimeout(resolve, WAIT_MS);
     });
     if (this.#running > 0) complain(`${this.#running} of the tools did not end; they end with this process.`);
   }
+}
+
+/** Where nobody is told of late tools, nobody waits for them. */
+export class NoLateTools extends LateTools {
+  override note(): void {}
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
+import { describeError } from '../index.ts';
 import { type Command, readCommandLine } from './command.ts';
-import { onStall } from './stall.ts';
-import { print, READER_GONE } from './stdout.ts';
+import { leave, onOtherEnd, onStall, onStray } from './ending.ts';
+import { print, printed, printFault, READER_GONE } from './output.ts';
 import { complain } from './terminal.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -15,22 +16,36 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
 ]);
 
 onStall(() => {
-  complain('Nothing is left that could go on, and the work is not done. Does a module await what never comes?');
-  process.exit(2);
+  complain('Nothing is left that could go on, and the work is not done: something waits for what will never come.');
+  leave(2);
+});
+
+onOtherEnd(() => {
+  complain('The process was ended before the work was done, by a module perhaps.');
+  process.exitCode = 2;
+});
+
+onStray((error) => {
+  const { name, message } = describeError(error);
+  complain(`Something failed that nobody waited for, in a module or a tool perhaps: ${name}: ${message}`);
+  leave(2);
 });
 
 main(process.argv.slice(2)).then(end, (error: unknown) => {
   complain(UsageError.is(error) ? error.message : String((error as Error)?.stack ?? error));
-  end(UsageError.is(error) ? 2 : 70);
+  return end(UsageError.is(error) ? 2 : 70);
 });
 
-/** Tools may hold connections open, which would keep the process alive. */
-function end(code: number): void {
+/** Ends the process: tools may hold connections open, which would keep it alive. */
+async function end(code: number): Promise<void> {
   onStall(() => {});
-  print('', (error) => process.stderr.write('', () => process.exit(error ? READER_GONE : code)));
+  await printed();
+  await new Promise<void>((resolve) => process.stderr.write('', () => resolve()));
+  leave(printFault()?.code === 'EPIPE' ? READER_GONE : code);
 }
 
 async function main([name = '', ...args]: readonly string[]): Promise<number> {
+  if (name === 'help' && args.length > 0) return main([...args, '--help']);
   if (name === '' || name === '--help' || name === '-h' || name === 'help') return overview(name === '' ? 2 : 0);
   if (name === '--version' || name === '-v') return version();
   const load = COMMANDS.get(name);
@@ -40,11 +55,10 @@ async function main([name = '', ...args]: readonly string[]): Promise<number> {
     );
   }
   const command = await load();
-  if (args.includes('--help') || args.includes('-h')) {
-    print(command.help);
-    return 0;
-  }
-  return command.run(readCommandLine(name, args, command.options));
+  const given = readCommandLine(name, command, args);
+  if (!given.has('help')) return command.run(given);
+  print(command.help);
+  return 0;
 }
 
 async function overview(code: number): Promise<number> {

@@ -1,48 +1,71 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import {
   type Dispatcher,
   defineTool,
+  describeError,
   isPlainObject,
   isStandardSchema,
   isTool,
   printable,
+  type ReadonlyToolRegistry,
   type Tool,
-  ToolRegistry,
+  type ToolRegistry,
 } from '../index.ts';
+import { leave, onStall } from './ending.ts';
+import { complain } from './terminal.ts';
 import { UsageError } from './usage-error.ts';
 
 type Module = Readonly<Record<string, unknown>>;
 
-/** The tools a module exports: each export that is a tool, an array of tools, or a registry. @throws UsageError */
-export async function loadTools(specifier: string): Promise<readonly Tool[]> {
-  const exported = await loadModule(specifier, '--tools');
+/** The tools that modules export, each name once. @throws UsageError */
+export async function loadTools(specifiers: readonly string[]): Promise<readonly Tool[]> {
   const tools = new Map<string, Tool>();
-  const seen = new Set<unknown>();
-  for (const [name, value] of Object.entries(exported)) {
-    for (const each of listed(value)) {
-      if (!isToolLike(each) || seen.has(each)) continue;
-      seen.add(each);
-      const tool = ownTool(each, name);
+  for (const specifier of specifiers) {
+    for (const tool of await toolsOf(specifier)) {
       if (tools.has(tool.name)) {
-        throw new UsageError(`--tools: "${specifier}" exports two tools named "${printable(tool.name)}". Rename one.`);
+        throw new UsageError(
+          `--tools: "${specifier}" exports a second tool named "${printable(tool.name)}". Rename one.`,
+        );
       }
       tools.set(tool.name, tool);
     }
   }
-  if (tools.size > 0) return [...tools.values()];
+  return [...tools.values()];
+}
+
+/** The tools a module exports: each export that is a tool, or a list, registry or object of tools. */
+async function toolsOf(specifier: string): Promise<readonly Tool[]> {
+  const exported = await loadModule(specifier, '--tools');
+  const found = new Map<unknown, Tool>();
+  for (const [name, value] of Object.entries(exported)) {
+    for (const each of soundly(name, () => listed(value))) {
+      const isTool = soundly(name, () => isToolLike(each));
+      if (isTool && !found.has(each)) found.set(each, ownTool(each as Tool, name));
+    }
+  }
+  if (found.size > 0) return [...found.values()];
   throw new UsageError(
     `--tools: "${specifier}" exports no tool. ${exportsOf(exported)} A tool is made by defineTool: export const add = defineTool({ … }).`,
   );
 }
 
+/** Reads of what a stranger exports, which may do anything when it is looked at. @throws UsageError */
+function soundly<Value>(name: string, read: () => Value): Value {
+  try {
+    return read();
+  } catch (error) {
+    throw new UsageError(`The export "${name}" cannot be read: ${describeError(error).message}.`);
+  }
+}
+
 /** The dispatcher a module exports: its default export, one named `dispatcher`, or the only one. @throws UsageError */
 export async function loadDispatcher(specifier: string): Promise<Dispatcher> {
   const exported = await loadModule(specifier, '--dispatcher');
-  const found = Object.entries(exported).filter(([, value]) => isDispatcher(value));
+  const found = Object.entries(exported).filter(([name, value]) => soundly(name, () => isDispatcher(value)));
   const chosen =
     found.find(([name]) => name === 'default') ?? found.find(([name]) => name === 'dispatcher') ?? found[0];
   const distinct = new Set(found.map(([, value]) => value));
@@ -66,26 +89,39 @@ export function isOwn(dispatcher: Dispatcher): boolean {
 
 async function loadModule(specifier: string, option: string): Promise<Module> {
   const file = fileOf(specifier, option);
+  const before = onStall(() => {
+    complain(`${option}: "${specifier}" never finishes loading: it waits for what will never come.`);
+    leave(2);
+  });
   try {
     return (await import(pathToFileURL(file).href)) as Module;
   } catch (error) {
     throw new UsageError(`${option}: "${specifier}" cannot be loaded. ${reasonOf(error, file)}`);
+  } finally {
+    onStall(before);
   }
 }
 
 /** A path, or else the name of a package that can be found from here. */
 function fileOf(specifier: string, option: string): string {
   const path = resolve(specifier);
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new UsageError(`${option}: "${specifier}" is a directory. Give the file of a module in it.`);
+  }
   if (existsSync(path)) return path;
   try {
     return createRequire(join(process.cwd(), 'index.js')).resolve(specifier);
-  } catch {
-    throw new UsageError(`${option}: there is no file or package "${specifier}" (looked in ${process.cwd()}).`);
+  } catch (error) {
+    const isHidden = (error as NodeJS.ErrnoException).code === 'ERR_PACKAGE_PATH_NOT_EXPORTED';
+    const what = isHidden
+      ? `the package "${specifier}" can only be imported; give the path of its file`
+      : `there is no file or package "${specifier}" (looked in ${process.cwd()})`;
+    throw new UsageError(`${option}: ${what}.`);
   }
 }
 
 function reasonOf(error: unknown, file: string): string {
-  const { code, name, message, stack } = (error ?? {}) as Readonly<Record<string, unknown>>;
+  const { name, message, code, stack = '' } = describeError(error);
   const isTypeScript = /\.[cm]?tsx?$/.test(file);
   if (isTypeScript && (code === 'ERR_UNKNOWN_FILE_EXTENSION' || code === 'ERR_INVALID_TYPESCRIPT_SYNTAX')) {
     return (
@@ -93,11 +129,12 @@ function reasonOf(error: unknown, file: string): string {
       'Otherwise compile it first, or install tsx and put NODE_OPTIONS="--import tsx" in front of the command.'
     );
   }
-  const why = typeof message === 'string' ? message : String(error);
-  const frames = typeof stack === 'string' ? stack.split('\n') : [];
-  const place =
-    name === 'SyntaxError' ? placeOfSlip(file) : frames.find((frame) => /^\s+at .*file:\/\//.test(frame))?.trim();
-  return place === undefined || why.includes(place) ? why : `${why} (${place})`;
+  if (/import statement outside a module|Unexpected token 'export'/.test(message)) {
+    return `${message}: Node.js takes it for CommonJS. Name it .mjs, or put "type": "module" into the package.json beside it.`;
+  }
+  const frame = stack.split('\n').find((line) => /^\s+at .*file:\/\//.test(line));
+  const place = name === 'SyntaxError' ? placeOfSlip(file) : frame?.trim();
+  return place === undefined || message.includes(place) ? message : `${message} (${place})`;
 }
 
 /** The line of a syntax error, which only Node.js itself tells; undefined where it is in another file. */
@@ -108,11 +145,15 @@ function placeOfSlip(file: string): string | undefined {
 
 function listed(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
-  return value instanceof ToolRegistry || isRegistryLike(value) ? [...(value as Iterable<unknown>)] : [value];
+  if (isRegistryLike(value)) return value.tools;
+  return isPlainObject(value) && !isToolLike(value) ? Object.values(value) : [value];
 }
 
-function isRegistryLike(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && 'schemas' in value && Symbol.iterator in value;
+/** Also one of another copy of the package. */
+function isRegistryLike(value: unknown): value is ReadonlyToolRegistry {
+  return (
+    typeof value === 'object' && value !== null && 'schemas' in value && Array.isArray((value as ToolRegistry).tools)
+  );
 }
 
 function isToolLike(value: unknown): value is Tool {
@@ -127,8 +168,9 @@ function isToolLike(value: unknown): value is Tool {
 
 /** A tool of another copy of the package, or its mere definition, is defined anew here. */
 function ownTool(tool: Tool, exportName: string): Tool {
-  const own: boolean = isTool(tool);
-  if (own) return tool;
+  // Kept from narrowing: what is no tool of this copy has the shape of one all the same.
+  const isOwn: boolean = isTool(tool);
+  if (isOwn) return tool;
   const { schema, ...definition } = tool as Tool & { readonly schema?: Tool['schema'] };
   const shown = (given: unknown, key: 'jsonSchema' | 'outputJsonSchema', json: unknown) =>
     isStandardSchema(given) && json !== undefined ? { [key]: json } : {};
@@ -144,11 +186,17 @@ function ownTool(tool: Tool, exportName: string): Tool {
 }
 
 function isDispatcher(value: unknown): value is Dispatcher {
-  const { dispatch, with: change, middlewareNames } = (value ?? {}) as Partial<Dispatcher>;
-  return typeof dispatch === 'function' && typeof change === 'function' && Array.isArray(middlewareNames);
+  if (typeof value !== 'object' || value === null) return false;
+  const { dispatch, with: change, middleware, middlewareNames, tools } = value as Partial<Dispatcher>;
+  const hasLists = [middleware, middlewareNames, tools?.tools].every(Array.isArray);
+  return typeof dispatch === 'function' && typeof change === 'function' && hasLists;
 }
+
+/** Exports that are named in a message. */
+const MAX_NAMED = 10;
 
 function exportsOf(exported: Module): string {
   const names = Object.keys(exported).map((name) => `"${name}"`);
-  return names.length === 0 ? 'It exports nothing.' : `It exports ${names.join(', ')}.`;
+  const rest = names.length > MAX_NAMED ? `, and ${names.length - MAX_NAMED} more` : '';
+  return names.length === 0 ? 'It exports nothing.' : `It exports ${names.slice(0, MAX_NAMED).join(', ')}${rest}.`;
 }

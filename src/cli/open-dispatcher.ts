@@ -4,7 +4,6 @@ import {
   type PolicyDocument,
   type PolicyOptions,
   policy,
-  rules,
   type StandardOptions,
   standard,
 } from '../../middleware/index.ts';
@@ -15,15 +14,17 @@ import {
   MAX_DELAY_MS,
   PermissionCheck,
   ToolContext,
+  wildcard,
 } from '../index.ts';
 import type { Command, Given } from './command.ts';
-import { readJsonFile } from './json-file.ts';
+import { parseJson, readText } from './json-file.ts';
 import { loadDispatcher, loadTools } from './modules.ts';
+import { complain } from './terminal.ts';
 import { UsageError } from './usage-error.ts';
 
 /** Options of every command that dispatches. */
 export const DISPATCHER_OPTIONS: Command['options'] = {
-  tools: { type: 'string' },
+  tools: { type: 'string', multiple: true },
   dispatcher: { type: 'string' },
   policy: { type: 'string' },
   allow: { type: 'string', multiple: true },
@@ -33,14 +34,15 @@ export const DISPATCHER_OPTIONS: Command['options'] = {
 };
 
 /** What `--help` says of them. */
-export const DISPATCHER_HELP = `  --tools MODULE       a module that exports tools; they get the standard layers
+export const DISPATCHER_HELP = `  --tools MODULE       a module that exports tools; may be repeated. They get the standard layers
   --dispatcher MODULE  in place of --tools: a module that exports a dispatcher, layers and all
   --policy FILE        what tools may do, in JSON: see toolonion policy --help
-  --allow NAME         a tool that may run, where there is no policy; * stands for any characters;
-                       may be repeated. Without it, read-only tools run and no others
-  --limit CHARACTERS   how long an answer may be, before what the policy says
-  --limit-ms MS        how long a tool may take, before what the policy says
-  --log LEVEL          info: a line for each call; warn: for each that failed; error; silent
+  --allow NAME         where there is no policy, read-only tools run, and those that are named
+                       here; * stands for any characters; may be repeated
+  --limit CHARACTERS   how long an answer may be, whatever the policy says; without both 50,000
+  --limit-ms MS        how long a tool may take, whatever the policy says; without both 120,000
+  --log LEVEL          info: a line for each call; warn: for each that failed; error: for those
+                       where the engine itself was at fault; silent
 `;
 
 const LEVELS = ['info', 'warn', 'error', 'silent'];
@@ -49,28 +51,30 @@ const LEVELS = ['info', 'warn', 'error', 'silent'];
 export interface OpenOptions {
   /** The level of the log where the command line names none. */
   readonly level: 'info' | 'silent';
-  /** Hears of a line of the log before it is written. */
-  readonly beforeLog?: () => void;
   readonly onLate?: NonNullable<DispatcherOptions['onLate']>;
 }
 
 /** The dispatcher of a module, or one with the standard layers around a module's tools. @throws UsageError */
 export async function openDispatcher(given: Given, options: OpenOptions): Promise<Dispatcher> {
   const dispatcherModule = given.text('dispatcher');
-  const toolsModule = given.text('tools');
-  if (dispatcherModule !== undefined && toolsModule !== undefined) {
+  const toolsModules = given.texts('tools');
+  if (dispatcherModule !== undefined && toolsModules.length > 0) {
     throw new UsageError('--tools and --dispatcher exclude each other: a dispatcher has its own tools.');
   }
   if (dispatcherModule !== undefined) {
     refuseLayerOptions(given);
     return loadDispatcher(dispatcherModule);
   }
-  if (toolsModule === undefined)
+  if (toolsModules.length === 0)
     throw new UsageError('--tools MODULE is missing, or --dispatcher MODULE in its place.');
   // First the command line, then what a stranger wrote: a slip is told at once.
   const middleware = standard(await layersFor(given, options));
+  const tools = await loadTools(toolsModules);
+  for (const name of given.texts('allow')) {
+    if (!tools.some((tool) => wildcard(name)(tool.name))) complain(`--allow "${name}" fits no tool.`);
+  }
   return createDispatcher({
-    tools: await loadTools(toolsModule),
+    tools,
     middleware,
     context: new ToolContext({ cwd: process.cwd(), isNonInteractive: true }),
     ...(options.onLate && { onLate: options.onLate }),
@@ -91,7 +95,7 @@ function refuseLayerOptions(given: Given): void {
 async function layersFor(given: Given, options: OpenOptions): Promise<StandardOptions> {
   const limit = given.count('limit');
   const limitMs = given.count('limit-ms', MAX_DELAY_MS);
-  const logger = loggerFor(given.text('log') ?? options.level, options.beforeLog);
+  const logger = loggerFor(given.text('log') ?? options.level);
   const { permission, timeout, outputLimit, logging } = await policyFor(given);
   return {
     permission,
@@ -101,11 +105,10 @@ async function layersFor(given: Given, options: OpenOptions): Promise<StandardOp
   };
 }
 
-function loggerFor(level: string, beforeLog: (() => void) | undefined): Logger {
+function loggerFor(level: string): Logger {
   if (!LEVELS.includes(level)) throw new UsageError(`--log must be one of ${LEVELS.join(', ')}; got "${level}".`);
-  const stderr = pino.destination({ dest: 2, sync: true });
-  if (beforeLog === undefined) return pino({ level }, stderr);
-  return pino({ level }, { write: (line) => beforeLog() === undefined && stderr.write(line) });
+  // On a terminal by the stream, which takes a line about the progress away first; else at once, so that no end of the process loses it.
+  return pino({ level }, process.stderr.isTTY ? process.stderr : pino.destination({ dest: 2, sync: true }));
 }
 
 async function policyFor(given: Given): Promise<PolicyOptions> {
@@ -116,21 +119,27 @@ async function policyFor(given: Given): Promise<PolicyOptions> {
   return (await readPolicy(path, '--policy')).options;
 }
 
-/** Without a policy: the tools that are named, or those that change nothing. */
+/** Without a policy: the tools that change nothing, and those that are named. */
 function gateFor(allow: readonly string[]): PolicyOptions['permission']['check'] {
-  if (allow.length > 0) return rules({ allow });
-  return ({ tool }) =>
-    tool?.readOnly === true
+  if (allow.includes('')) throw new UsageError('--allow needs the name of a tool; * stands for any characters.');
+  const named = allow.map(wildcard);
+  return ({ tool, toolName }) =>
+    tool?.readOnly === true || named.some((fits) => fits(toolName))
       ? PermissionCheck.allow()
       : PermissionCheck.deny('it is not read-only, and neither --policy nor --allow says that it may run');
 }
 
 /** The policy of a file. @throws UsageError naming each place that is wrong. */
 export async function readPolicy(path: string, option: string): Promise<Policy> {
-  const document = await readJsonFile(path, option);
+  return parsePolicy(await readText(path, option), path);
+}
+
+/** The policy in the text of a file. @throws UsageError naming each place that is wrong. */
+export function parsePolicy(text: string, path: string): Policy {
+  const document = parseJson(text, `"${path}"`);
   try {
     return policy(document as PolicyDocument);
   } catch (error) {
-    throw new UsageError(`${option}: "${path}": ${(error as Error).message}`);
+    throw new UsageError(`"${path}": ${(error as Error).message}`);
   }
 }

@@ -1,21 +1,26 @@
-import { codeOf, describeError, type MaybePromise, type ToolCallRequest, type ToolDispatchResult } from '../index.ts';
-import { readCall } from './calls.ts';
+import { describeError, isOutcome, type ToolCallRequest, type ToolDispatchResult } from '../index.ts';
+import { type FaultyCall, type ReadCall, readCall } from './calls.ts';
+import { onOtherEnd, onStall, onStray } from './ending.ts';
+import { brokenCall, faultyLine } from './faulty-line.ts';
 import type { Input } from './input.ts';
 import type { Interrupt } from './interrupt.ts';
 import type { LateTools } from './late-tools.ts';
+import type { LineWriter } from './line-writer.ts';
 import { type Line, LineReader } from './lines.ts';
-import { faultyLine, type LineWriter } from './result-lines.ts';
-import { onStall } from './stall.ts';
-import { READER_GONE } from './stdout.ts';
-import { complain, counted } from './terminal.ts';
+import { Outcomes } from './outcomes.ts';
+import { READER_GONE } from './output.ts';
+import { complain, grouped } from './terminal.ts';
+
+/** Milliseconds after which the event loop has its turn. */
+const TURN_MS = 4;
 
 /** How calls become what is printed. */
 export interface Format {
   dispatch(call: ToolCallRequest, signal: AbortSignal): Promise<ToolDispatchResult>;
-  /** The result that was dispatched last, or that of a line which holds no call. */
-  print(result: ToolDispatchResult): string;
+  /** The text for a result of the line that was read last. */
+  print(result: ToolDispatchResult, line: Line): string;
   /** What is printed in the end. */
-  summary?(outcomes: ReadonlyMap<string, number>): string;
+  summary?(outcomes: Outcomes): string;
 }
 
 /** Takes calls from an input, one after the other, and writes a result for each line that is not blank. */
@@ -24,15 +29,15 @@ export class Session {
   readonly #writer: LineWriter;
   readonly #interrupt: Interrupt;
   readonly #late: LateTools;
+  readonly #outcomes = new Outcomes();
   readonly #startedAt = performance.now();
-  /** How many calls came out how. */
-  readonly #outcomes = new Map<string, number>();
-  #calls = 0;
-  #failed = 0;
-  /** Whether something failed that belongs to no call. */
-  #strayed = false;
+  /** Aborts the call under way. */
+  #calls = new AbortController();
   /** The line that is being answered. */
   #line = 0;
+  #toldOfFault = false;
+  /** Whether something failed that belongs to no call. */
+  #strayed = false;
   #done = false;
 
   constructor(format: Format, writer: LineWriter, interrupt: Interrupt, late: LateTools) {
@@ -43,16 +48,33 @@ export class Session {
   }
 
   async answerAll(input: Input): Promise<void> {
-    this.#guard();
+    this.#guard(input);
     try {
       await this.#answerLines(input);
       const summary = this.#format.summary?.(this.#outcomes);
       if (summary !== undefined) this.#writer.write(summary);
     } finally {
       await this.#writer.end();
-      if (this.#interrupt.exitCode === undefined) await this.#late.wait();
       this.#done = true;
     }
+    this.#isWritable();
+    if (this.#interrupt.exitCode === undefined) await this.#late.wait(this.#interrupt);
+  }
+
+  /** 0, or what went wrong. */
+  get exitCode(): number {
+    const { fault } = this.#writer;
+    if (fault !== undefined) return fault.code === 'EPIPE' ? READER_GONE : 2;
+    return this.#interrupt.exitCode ?? (this.#outcomes.failed > 0 || this.#strayed ? 1 : 0);
+  }
+
+  /** How far it is. */
+  status({ bytes, size }: Input): string {
+    const { calls, failed } = this.#outcomes;
+    const share = size ? `${Math.floor((100 * bytes) / size)} % of the input, ` : '';
+    const perSecond = (1000 * calls) / (performance.now() - this.#startedAt);
+    const rate = perSecond < 10 ? perSecond.toFixed(1) : grouped(perSecond);
+    return `${share}${grouped(calls)} calls, ${grouped(failed)} failed, ${rate} per second`;
   }
 
   async #answerLines(input: Input): Promise<void> {
@@ -64,73 +86,88 @@ export class Session {
     if (!input.cutOff) await this.#answer(reader.end());
   }
 
-  /** 0, or what went wrong. */
-  get exitCode(): number {
-    if (this.#writer.closed) return READER_GONE;
-    return this.#interrupt.exitCode ?? (this.#failed > 0 || this.#strayed ? 1 : 0);
-  }
-
-  /** How far it is. */
-  status({ bytes, size }: Input): string {
-    const share = size ? `${Math.floor((100 * bytes) / size)} % of the input, ` : '';
-    const perSecond = (1000 * this.#calls) / (performance.now() - this.#startedAt);
-    return `${share}${counted(this.#calls)} calls, ${counted(this.#failed)} failed, ${counted(perSecond)} per second`;
-  }
-
-  /** Tells whether somebody still reads the results: nothing is run for nobody. */
+  /** Tells whether results can still be written: nothing is run for nobody. */
   async #answer(lines: readonly Line[]): Promise<boolean> {
+    let turnedAt = performance.now();
     for (const line of lines) {
-      if (this.#writer.closed) return this.#leave();
+      if (!this.#isWritable()) return false;
       this.#line = line.number;
-      const result = await this.#result(line);
-      this.#calls++;
-      if (result.isError) this.#failed++;
-      const outcome = codeOf(result);
-      this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1);
-      this.#late.note(result);
-      this.#writer.write(this.#format.print(result));
+      const read = readCall(line);
+      let result: ToolDispatchResult;
+      // Here and not in a function of its own, which would cost a promise for each call.
+      try {
+        result = 'fault' in read ? this.#faulty(read) : await this.#format.dispatch(read.call, this.#calls.signal);
+        if (!isOutcome(result)) throw new TypeError('what it gave is none');
+      } catch (thrown) {
+        result = this.#broken(read, thrown);
+      }
+      this.#take(result, line);
+      // Tools that never wait would keep signals, timers and the results themselves waiting.
+      if (this.#writer.full) await this.#writer.ready();
+      if (performance.now() - turnedAt < TURN_MS) continue;
+      await new Promise((resolve) => setImmediate(resolve));
+      turnedAt = performance.now();
     }
     await this.#writer.ready();
-    return this.#writer.closed ? this.#leave() : true;
+    return this.#isWritable();
   }
 
-  /** No async function, here and in the formats: each would cost a promise for each call. */
-  #result(line: Line): MaybePromise<ToolDispatchResult> {
-    const read = readCall(line);
-    if ('call' in read) return this.#format.dispatch(read.call, this.#interrupt.signal);
-    const result = faultyLine(line.number, read);
+  #take(result: ToolDispatchResult, line: Line): void {
+    this.#outcomes.count(result);
+    this.#late.note(result);
+    this.#writer.write(this.#format.print(result, line));
+  }
+
+  #faulty(read: FaultyCall): ToolDispatchResult {
+    const result = faultyLine(this.#line, read);
     complain(result.content as string);
     return result;
   }
 
-  #leave(): false {
-    complain(`Whoever reads the results has gone away. Line ${this.#line} was the last that was run.`);
+  /** Somebody else's dispatcher may break its promises. */
+  #broken(read: ReadCall, cause: unknown): ToolDispatchResult {
+    complain(`The dispatcher gave no result for line ${this.#line}: ${describeError(cause).message}`);
+    return brokenCall(this.#line, 'call' in read ? read.call : read, cause);
+  }
+
+  #isWritable(): boolean {
+    const { fault } = this.#writer;
+    if (fault === undefined) return true;
+    const isGone = fault.code === 'EPIPE';
+    const why = isGone ? 'Whoever reads the results has gone away' : `The results cannot be written: ${fault.message}`;
+    if (!this.#toldOfFault) complain(`${why}. Line ${this.#line} was the last that was run.`);
+    this.#toldOfFault = true;
     return false;
   }
 
   /** Whatever a tool does to the process, no result is lost. */
-  #guard(): void {
+  #guard(input: Input): void {
+    this.#interrupt.onInterrupt((reason) => {
+      input.expectNoMore();
+      this.#calls.abort(reason);
+    });
     const stray = (error: unknown) => {
       const { name, message } = describeError(error);
       complain(`While line ${this.#line} was answered, something failed that nobody waited for: ${name}: ${message}`);
       this.#strayed = true;
     };
-    process.on('uncaughtException', stray);
-    process.on('unhandledRejection', stray);
-    onStall(() => {
-      if (this.#done) return;
-      complain(`Line ${this.#line} waits for what will never come, and is answered as cancelled.`);
-      this.#interrupt.skip('Nothing was left that could have gone on.');
-    });
-    process.on('exit', () => {
-      if (this.#done) return;
-      this.#writer.endNow();
-      // A second Ctrl-C says itself what it does.
-      if (this.#interrupt.exitCode !== undefined) return;
+    onStray(stray);
+    onStall(() => this.#skip());
+    process.on('exit', () => this.#writer.endNow());
+    onOtherEnd(() => {
+      const what = this.#done ? 'its tools still ran' : `line ${this.#line} was answered`;
       complain(
-        `The process was ended while line ${this.#line} was answered, by its tool perhaps. Later lines have no result.`,
+        `The process was ended while ${what}, by a tool perhaps.${this.#done ? '' : ' Later lines have no result.'}`,
       );
       process.exitCode = 1;
     });
+  }
+
+  /** A call that nothing will ever settle is answered; those after it are not to blame. */
+  #skip(): void {
+    if (this.#done) return;
+    complain(`Line ${this.#line} waits for what will never come, and is answered as cancelled.`);
+    this.#calls.abort(new Error('Nothing was left that could have gone on.'));
+    if (this.#interrupt.exitCode === undefined) this.#calls = new AbortController();
   }
 }

@@ -1,4 +1,5 @@
 import type { WriteStream } from 'node:tty';
+import { printable } from '../index.ts';
 
 /** Styles, for terminals only. */
 const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
@@ -19,20 +20,52 @@ export function widthOf(stream: NodeJS.WriteStream): number {
   return stream.isTTY === true && stream.columns > 0 ? Math.max(40, stream.columns) : 100;
 }
 
+/** Characters of one message: what a stranger wrote may be in it. */
+const MAX_MESSAGE = 5_000;
+
 /** Tells the person at the command line what is wrong. */
 export function complain(message: string): void {
-  process.stderr.write(`toolonion: ${message}\n`);
+  process.stderr.write(`toolonion: ${harmless(message.slice(0, MAX_MESSAGE))}\n`);
 }
+
+/** Text that cannot move the cursor nor turn the writing round; it may have lines. */
+export function harmless(text: string): string {
+  return text.toWellFormed().replaceAll(/[^\P{Cc}\n]|\p{Cf}/gu, (character) => {
+    return `\\u{${character.codePointAt(0)?.toString(16)}}`;
+  });
+}
+
+/** Characters that are looked at, of a text that is cut anyway. */
+const LOOKED_AT = 100_000;
 
 /** Text from tools and models on one line: it cannot move the cursor, and it ends in `…` where it is too long. */
 export function oneLine(text: string, width: number): string {
   const line = text
-    .slice(0, 4 * width)
-    .replaceAll(/\s+/g, ' ')
-    .replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, ' ')
+    .slice(0, LOOKED_AT)
+    .replaceAll(/[\s\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
     .toWellFormed()
     .trim();
-  return line.length > width ? `${line.slice(0, Math.max(1, width - 1)).toWellFormed()}…` : line;
+  return line.length > width || text.length > LOOKED_AT
+    ? `${line.slice(0, Math.max(1, width - 1)).toWellFormed()}…`
+    : line;
+}
+
+/** Such text on as many lines as it needs, and no more than `most`. */
+export function wrapped(text: string, width: number, most: number = Number.POSITIVE_INFINITY): readonly string[] {
+  const lines: string[] = [];
+  let rest = oneLine(text, LOOKED_AT);
+  while (rest.length > width && lines.length < most - 1) {
+    const space = rest.lastIndexOf(' ', width);
+    const end = space > width / 2 ? space : width;
+    lines.push(rest.slice(0, end).toWellFormed());
+    rest = rest.slice(end).trimStart();
+  }
+  return [...lines, oneLine(rest, width)];
+}
+
+/** A layer's name; a stranger's may be anything, or missing. */
+export function layerName(name: string): string {
+  return printable(name) || '(no name)';
 }
 
 /** A cell of a table: right-aligned where it begins with a digit or sign. */
@@ -55,7 +88,7 @@ export function columns(rows: readonly (readonly string[])[], paint: Paint): str
 }
 
 /** 12345 as `12,345`. */
-export function counted(count: number): string {
+export function grouped(count: number): string {
   return Math.round(count).toLocaleString('en-US');
 }
 
@@ -64,11 +97,4 @@ export function duration(ms: number): string {
   if (Math.abs(ms) >= 1000) return `${(ms / 1000).toFixed(2)} s`;
   if (Math.abs(ms) >= 1) return `${ms.toFixed(2)} ms`;
   return `${(ms * 1000).toFixed(2)} µs`;
-}
-
-/** How many calls came out how, in a sentence. */
-export function summaryOf(outcomes: ReadonlyMap<string, number>): string {
-  const all = [...outcomes.values()].reduce((sum, count) => sum + count, 0);
-  const kinds = [...outcomes].map(([outcome, count]) => `${counted(count)} ${outcome}`);
-  return `${all === 1 ? '1 call' : `${counted(all)} calls`}: ${kinds.join(', ') || 'none'}.`;
 }

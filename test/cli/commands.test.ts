@@ -47,6 +47,7 @@ describe('toolonion', () => {
   });
 
   test('tells its version', async () => {
+    expect(await printed('help', 'policy')).toBe(await printed('policy', '-h'));
     expect(await printed('--version')).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
@@ -75,6 +76,13 @@ describe('toolonion tools', () => {
 wipe  destructive, does not run here
   Deletes everything.
 `);
+  });
+
+  test('is not taken in by what schemas hold', async () => {
+    const shown = await printed('tools', '--tools', 'odd-schemas.mjs');
+    expect(shown).toContain('odd\\u{1b}[2J');
+    expect(shown).not.toContain('\u001b');
+    expect(shown).toMatch(/deep\? +any\[\]\[\]/);
   });
 
   test('shows whole schemas as JSON', async () => {
@@ -111,7 +119,7 @@ describe('toolonion inspect', () => {
 
   test('draws each wall around the next, with warnings where an order goes wrong', async () => {
     expect(await printed('inspect', '--dispatcher', 'crooked.mjs')).toBe(`╭─ timeout (1) ───────────────────────╮
-│╭─ without a name (2) ──────────────╮│
+│╭─ (no name) (2) ───────────────────╮│
 ││╭─ a-layer-with-a-very-long-name ─╮││
 │││╭─ validation ──────────────────╮│││
 ││││╭─ permission (1) ────────────╮││││
@@ -122,7 +130,8 @@ describe('toolonion inspect', () => {
 │╰───────────────────────────────────╯│
 ╰─────────────────────────────────────╯
 
-(1) "permission" is inside "timeout": the time a person takes to approve counts as the time of the tool. Put it outside.
+(1) "permission" is inside "timeout": the time a person takes to approve counts as the time of the
+tool. Put it outside.
 (2) A layer has no name for logs and errors to show. Give it one: named("mine", layer).
 `);
   });
@@ -130,7 +139,7 @@ describe('toolonion inspect', () => {
   test('has nothing to say against the order that tools of a module get', async () => {
     const drawn = await printed('inspect', '--tools', 'tools.mjs');
     expect(drawn).toContain('╭─ logging ─');
-    expect(drawn).toContain('\nNothing to say against this order.\n');
+    expect(drawn).toContain('\nNo warnings about this order.\n');
   });
 
   test('tells the same as JSON', async () => {
@@ -157,7 +166,7 @@ describe('toolonion policy check', () => {
   });
 
   test.each<[string, unknown, readonly string[]]>([
-    ['broken.json', '{\n  "tools": {,}\n}', ['"broken.json" is no JSON: it goes wrong in line 2, column 13.']],
+    ['broken.json', '{\n  "tools": {,}\n}', ['"broken.json" is no JSON: it goes wrong in line 2, character 13.']],
     [
       'wrong.json',
       { tools: { a: { permission: 'alow', limitMs: -1 } } },
@@ -196,19 +205,19 @@ describe('toolonion policy explain', () => {
   test('says what would become of a call, which rule decides, and where its limits come from', async () => {
     const path = await file('explained.json', POLICY);
     expect(await printed('policy', 'explain', path, 'echo', '{"text":"secret"}')).toBe(`echo {"text":"secret"}
-  would be   denied
-  reason     it is secret
-  decided by tools.echo.permission[0]
-  overruled  tools["e*"].permission, which says allow
-  time limit 5000 ms, by default.limitMs
-  answer     as long as it is, by tools.echo.outputLimit
-  log        with values, by tools["e*"].logValues
+  would be    denied
+  reason      it is secret
+  decided by  tools.echo.permission[0]
+  overruled   tools["e*"].permission, which says allow
+  time limit  5000 ms, by default.limitMs
+  answer      as long as it is, by tools.echo.outputLimit
+  log         with values, by tools["e*"].logValues
 `);
     expect(await printed('policy', 'explain', path, 'echo')).toContain(
-      '  would be   allowed\n  decided by tools["e*"].permission\n',
+      '  would be    allowed\n  decided by  tools["e*"].permission\n',
     );
     expect(await printed('policy', 'explain', path, 'other')).toContain(
-      '  would be   denied\n  reason     no rule of the policy speaks of it\n  decided by nothing in the policy',
+      '  would be    denied\n  reason      no rule of the policy speaks of it\n  decided by  nothing in the policy',
     );
   });
 
@@ -216,12 +225,12 @@ describe('toolonion policy explain', () => {
     const rule = { verdict: 'allow', when: { limit: { const: 10 } } };
     const path = await file('filled.json', { tools: { search: { permission: [rule] } } });
     const explain = (...args: readonly string[]) => printed('policy', 'explain', path, 'search', ...args);
-    expect(await explain('{"query":"x"}')).toContain('would be   denied');
+    expect(await explain('{"query":"x"}')).toContain('would be    denied');
     expect(await explain('{"query":"x"}', '--tools', 'shown.mjs')).toContain(
-      'search {"query":"x","limit":10}\n  would be   allowed',
+      'search {"query":"x","limit":10}\n  would be    allowed',
     );
     expect(await explain('{}', '--tools', 'shown.mjs')).toContain(
-      'would be   refused before it is judged: The arguments of tool "search" are invalid',
+      'would be    refused before it is judged:\n    The arguments of tool "search" are invalid:\n    - "query"',
     );
   });
 
@@ -241,16 +250,15 @@ describe('toolonion policy explain', () => {
   });
 
   test.each<[readonly string[], string]>([
-    [['policy'], 'Give check FILE, or explain FILE TOOL [ARGUMENTS].'],
-    [['policy', 'explain', 'fine.json'], 'Give check FILE, or explain FILE TOOL [ARGUMENTS].'],
+    [['policy'], 'Give check FILE, or explain FILE TOOL [ARGUMENTS] [--json].'],
+    [['policy', 'explain', 'fine.json'], 'Give check FILE, or explain FILE TOOL [ARGUMENTS] [--json].'],
+    [['policy', 'check', 'nowhere.json'], '"nowhere.json" cannot be read: ENOENT'],
+    [['policy', 'check', 'fine.json', '--json'], 'Give check FILE'],
     [['policy', 'explain', 'nowhere.json', 'echo'], '"nowhere.json" cannot be read: ENOENT'],
-    [
-      ['policy', 'explain', 'explained.json', 'echo', '{text'],
-      'ARGUMENTS are no JSON: they go wrong at character 2 of 5.',
-    ],
+    [['policy', 'explain', 'explained.json', 'echo', '{text'], 'ARGUMENTS is no JSON: it goes wrong at character 2.'],
     [
       ['policy', 'explain', 'explained.json', 'echo', '[]'],
-      'ARGUMENTS have to be an object, as in \'{"path":"a.txt"}\'; they are an array.',
+      'ARGUMENTS have to be an object, as in \'{"path":"a.txt"}\', not an array.',
     ],
   ])('%j is refused', async (args, message) => {
     await file('explained.json', POLICY);
@@ -268,19 +276,20 @@ describe('toolonion bench', () => {
     const { code, stdout } = await command.run([...QUICK, await file('bench.jsonl', CALLS), '--show', '1']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^3 calls: 2 ok, 1 denied\. Through logging › validation › permission › outputLimit › /);
+    expect(stdout.split('\n').filter((line) => line.length > 100)).toEqual([]);
     expect(stdout).toMatch(/dispatches +p50 +p90 +p99 +most +per second +bytes a call\n/);
     expect(stdout).toMatch(/\nwith the tools +7 +[\d.]+ .s /);
     expect(stdout).toMatch(/\nwith stand-ins +[\d,]+ +[\d.]+ .s /);
     expect(stdout).toMatch(
-      /\nlayer +taken away +middle 80 % +own time +bytes\n(\w+ +-?[\d.]+ .s +-?[\d.]+ .s to [^\n]*\n){6}/,
+      /\nlayer +taken away +middle 80 % +own time +bytes\n(\w+ +(~ )?-?[\d.]+ .s +-?[\d.]+ .s to [^\n]*\n){6}/,
     );
-    expect(stdout).toContain('taken away: how much quicker a call is without the layer');
-    expect(stdout).toMatch(/\nCall 1, echo: ok; the last time it was dispatched\nlogging +█+ /);
+    expect(stdout).toContain('taken away: how much longer a call takes with the layer than without it');
+    expect(stdout).toMatch(/\nCall 1, echo: ok; the last of 3 times\nlogging +█+ /);
     expect(stdout).toMatch(/\ntool +█+ +[\d.]+ .s, own [\d.]+ .s\n$/);
   });
 
   test('runs a tool that changes something once, and what a policy denies not at all', async () => {
-    const path = await file('writes.jsonl', '{"name":"count"}\n{"name":"read"}\n');
+    const path = await file('writes.jsonl', '{"name":"count"}\n{"name":"drop"}\n');
     const { stderr } = await command.run([
       'bench',
       '--tools',
@@ -316,9 +325,20 @@ describe('toolonion bench', () => {
 
   test('tells on a terminal how far it is', async () => {
     const node = ['--import', 'data:text/javascript,process.stderr.isTTY = true'];
-    const path = await file('slow-bench.jsonl', '{"name":"heedless"}');
-    const { stderr } = await command.run([...QUICK, path], { node });
-    expect(stderr).toContain('\r1 of 3 calls dispatched\u001b[K');
+    const child = command.start([...QUICK, '-'], { node });
+    child.stdin.end('{"name":"echo","arguments":{"text":"x"}}\n{"name":"sleeps"}');
+    const ran = finished(child);
+    child.stderr.on('data', (chunk) => String(chunk).includes('calls dispatched') && child.kill('SIGINT'));
+    expect((await ran).stderr).toContain('\r1 of 6 calls dispatched\u001b[K');
+  });
+
+  test('does not wait for what will never come', async () => {
+    const args = ['bench', '--dispatcher', 'never.mjs', '--calls', '-'];
+    const { code, stderr } = await command.run(args, { input: '{"name":"never"}' });
+    expect(stderr).toBe(
+      'toolonion: A call waits for what will never come. Give its tool a time limit, or leave the call out.\n',
+    );
+    expect(code).toBe(2);
   });
 
   test('ends at Ctrl-C', async () => {

@@ -35,6 +35,20 @@ function codes({ results }: { readonly results: readonly ToolDispatchResult[] })
   return results.map(({ error, isError }) => error?.code ?? (isError ? 'soft_error' : 'ok'));
 }
 
+/** What comes on standard error until it holds a text. */
+function toldUntil({ stderr }: ReturnType<Command['start']>, text: string): Promise<string> {
+  return new Promise((resolve) => {
+    let told = '';
+    const hear = (chunk: Buffer) => {
+      told += chunk;
+      if (!told.includes(text)) return;
+      stderr.off('data', hear);
+      resolve(told);
+    };
+    stderr.on('data', hear);
+  });
+}
+
 describe('toolonion dispatch', () => {
   test('gives a result a line for a call a line, in the same order, whole as dispatch gives it', async () => {
     const ran = await dispatch([
@@ -62,7 +76,7 @@ describe('toolonion dispatch', () => {
     const missing = await dispatch([], [...QUIET, 'missing.jsonl']);
     expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining('The calls cannot be read: ENOENT')]);
     const directory = await dispatch([], [...QUIET, '.']);
-    expect([directory.code, directory.stderr]).toEqual([2, expect.stringContaining('EISDIR')]);
+    expect([directory.code, directory.stderr]).toEqual([2, expect.stringContaining('it is a directory')]);
   });
 
   test('says with its exit code whether a call failed', async () => {
@@ -117,18 +131,20 @@ describe('a line', () => {
   });
 
   test.each<[string, string, Partial<ToolDispatchResult>]>([
-    ['nonsense', 'it is no JSON: it goes wrong at character 1 of 8', { toolCallId: 'line-2' }],
-    [
-      '{"name":"echo","arguments":{"text":"tw',
-      'it is no JSON: it goes wrong at character 39 of 38',
-      { toolCallId: 'line-2' },
-    ],
+    ['nonsense', 'it is no JSON: it goes wrong at character 1', { toolCallId: 'line-2' }],
+    ['{"name":"echo","arguments":{"text":"tw', 'it is no JSON: it ends too early', { toolCallId: 'line-2' }],
     ['[1]', 'it is an array, no object', { toolCallId: 'line-2' }],
     ['null', 'it is null, no object', { toolCallId: 'line-2' }],
+    [
+      '{"id":7,"name":"echo"}',
+      'its "id" has to be text, not a number',
+      { toolCallId: 'line-2', resolvedToolName: 'echo' },
+    ],
+    ['{"id":"a","name":"echo","truncated":"no"}', 'its "truncated" has to be true or false', { toolCallId: 'a' }],
     ['{"id":"a"}', 'its "name" has to be the text of a tool\'s name', { toolCallId: 'a' }],
     [
       '{"id":"a","name":"echo","args":{"text":"x"}}',
-      'a call has no key "args"; its keys: id, name, arguments, truncated',
+      'a call has no key "args" (here it is called "arguments"); its keys: id, name, arguments, truncated',
       { toolCallId: 'a', resolvedToolName: 'echo' },
     ],
   ])('that holds no call (%s) has a result that says why, and the others are served', async (line, why, result) => {
@@ -185,11 +201,26 @@ describe('what a tool does to the process', () => {
     expect(ran.stderr).toContain('Line 1 waits for what will never come, and is answered as cancelled.');
   }, 20_000);
 
+  test('so it is where lines come later, on a pipe that is open', async () => {
+    const policy = { default: { permission: 'allow', limitMs: 'none' } };
+    await writeFile(join(command.directory, 'no-limit.json'), JSON.stringify(policy));
+    const child = command.start([...QUIET, '--policy', 'no-limit.json']);
+    child.stdin.write(`${JSON.stringify({ name: 'never' })}\n${`${echo('x'.repeat(100))}\n`.repeat(2000)}`);
+    await firstOf(child.stderr);
+    const ran = finished(child);
+    // Longer than an interrupted command would wait for more.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    child.stdin.end(`${echo('later')}\n`);
+    const { stdout } = await ran;
+    expect(jsonLines<ToolDispatchResult>(stdout).at(-1)?.content).toBe('later');
+    expect(jsonLines(stdout).length).toBe(2002);
+  }, 20_000);
+
   test('the end of the process loses no result that was there', async () => {
     const ran = await dispatch([echo('one'), { name: 'exits' }, echo('never')]);
     expect(ran.results.map(({ content }) => content)).toEqual(['one']);
     expect(ran.stderr).toContain(
-      'The process was ended while line 2 was answered, by its tool perhaps. Later lines have no result.',
+      'The process was ended while line 2 was answered, by a tool perhaps. Later lines have no result.',
     );
     expect(ran.code).toBe(1);
   });
@@ -201,6 +232,18 @@ describe('what a tool does to the process', () => {
     expect(ran.stderr).toContain(
       'heedless ended after its call had been answered; its own answer was "done after all".',
     );
+  });
+
+  test('nobody waits for late tools of a dispatcher that tells its own host', async () => {
+    const ran = await dispatch([{ name: 'late' }], ['dispatch', '--dispatcher', 'late.mjs']);
+    expect(ran.results[0]?.error).toMatchObject({ code: 'timeout', executed: 'unknown' });
+    expect(ran.stderr).toBe('');
+  });
+
+  test('ending the stream of standard output, or putting something on every object, changes nothing', async () => {
+    const ran = await dispatch([echo('one'), { name: 'meddles' }, echo('two')]);
+    expect(ran.results.map(({ content }) => content)).toEqual(['one', 'meddled', 'two']);
+    expect(ran.code).toBe(0);
   });
 
   test('bytes are written as base64, and what a runtime put into a suspension cannot break the line', async () => {
@@ -256,16 +299,59 @@ describe('Ctrl-C', () => {
     expect(ran.code).toBe(130);
   }, 20_000);
 
-  test('a second time ends at once', async () => {
-    const policy = { default: { permission: 'allow', limitMs: 'none' } };
-    await writeFile(join(command.directory, 'no-limit.json'), JSON.stringify(policy));
+  test('a second time ends at once, though calls keep coming', async () => {
     const child = command.start(QUIET);
-    child.stdin.write(`${echo('one')}\n${SLEEPS}\n`);
+    child.stdin.on('error', () => {});
+    const calls = setInterval(() => child.stdin.write(`${echo('x')}\n`), 1);
+    await firstOf(child.stdout);
+    child.kill('SIGINT');
     await firstOf(child.stderr);
     child.kill('SIGINT');
-    child.kill('SIGTERM');
+    const { code } = await finished(child);
+    clearInterval(calls);
+    expect(code).toBe(130);
+  }, 20_000);
+
+  test('while a module is loaded ends the process like any other: nothing has run', async () => {
+    const child = command.start(['dispatch', '--tools', 'slow-to-load.mjs', '--quiet']);
+    child.stdin.write(`${JSON.stringify({ name: 'hello' })}\n`);
+    await firstOf(child.stderr);
+    child.kill('SIGINT');
     const ran = await finished(child);
-    expect([130, 143]).toContain(ran.code);
+    expect([ran.stdout, child.signalCode]).toEqual(['', 'SIGINT']);
+  }, 20_000);
+
+  test('is heeded between tools that never wait', async () => {
+    const child = command.start(QUIET);
+    const lines = [echo('x'), ...Array(400).fill(JSON.stringify({ name: 'busy' }))];
+    child.stdin.end(lines.join('\n'));
+    await firstOf(child.stdout);
+    child.kill('SIGINT');
+    const ran = await finished(child);
+    const results = jsonLines<ToolDispatchResult>(ran.stdout);
+    expect(codes({ results }).filter((code) => code === 'cancelled').length).toBeGreaterThan(200);
+    expect([results.length + 1, ran.code]).toEqual([401, 130]);
+  }, 20_000);
+
+  test('once is enough where calls keep coming', async () => {
+    const child = command.start(QUIET);
+    child.stdin.on('error', () => {});
+    const calls = setInterval(() => child.stdin.write(`${echo('x')}\n`), 1);
+    await firstOf(child.stdout);
+    child.kill('SIGTERM');
+    const { code } = await finished(child);
+    clearInterval(calls);
+    expect(code).toBe(143);
+  }, 20_000);
+
+  test('while late tools are waited for ends the waiting', async () => {
+    const child = command.start([...QUIET, '--limit-ms', '20']);
+    child.stdin.end('{"name":"never"}');
+    await firstOf(child.stderr);
+    child.kill('SIGINT');
+    const { code, stderr } = await finished(child);
+    expect(stderr).toContain('1 of the tools did not end; they end with this process.');
+    expect(code).toBe(130);
   }, 20_000);
 });
 
@@ -286,6 +372,34 @@ test('a reader that goes away ends the work: nothing is run for nobody', async (
   );
   expect(code).toBe(141);
 }, 20_000);
+
+test('a reader that is slow gets everything, and calls after it are answered', async () => {
+  const child = command.start([...QUIET, '--limit', '1000000']);
+  child.stdout.pause();
+  const big = { name: 'echo', arguments: { text: 'x'.repeat(90_000) } };
+  const lines = [big, big, big, { name: 'heedless' }, big].map((call) => `${JSON.stringify(call)}\n`);
+  child.stdin.end(lines.join(''));
+  // Long enough for the pipe to be full; what is asserted does not depend on it.
+  await new Promise((resolve) => setTimeout(resolve, 700));
+  const ran = await finished(child);
+  expect(codes({ results: jsonLines<ToolDispatchResult>(ran.stdout) })).toEqual(Array(5).fill('ok'));
+  expect(ran).toMatchObject({ code: 0, stderr: '' });
+}, 20_000);
+
+test('a slow reader gets all results that were there when a tool ends the process', async () => {
+  const child = command.start([...QUIET, '--limit', '1000000']);
+  const lines = [...Array(4).fill(echo('x'.repeat(90_000))), JSON.stringify({ name: 'exits' })];
+  child.stdin.end(lines.join('\n'));
+  const ran = await finished(child);
+  expect(codes({ results: jsonLines<ToolDispatchResult>(ran.stdout) })).toEqual(Array(4).fill('ok'));
+  expect(ran.code).toBe(1);
+}, 20_000);
+
+test('results that cannot be written end the work with the reason', async () => {
+  const { stderr, code } = await command.shell(`echo '${echo('one')}' | toolonion ${QUIET.join(' ')} > /dev/full`);
+  expect(stderr).toMatch(/^toolonion: The results cannot be written: ENOSPC.* Line 1 was the last that was run\.\n$/);
+  expect(code).toBe(2);
+});
 
 test('standard error that nobody reads harms nothing', async () => {
   const child = command.start(TOOLS);
@@ -309,13 +423,11 @@ describe('what may run', () => {
     );
   });
 
-  test('with --allow: what it names', async () => {
-    expect(codes(await dispatch([{ name: 'write' }, echo('one')], [...QUIET, '--allow', 'wri*']))).toEqual([
-      'ok',
-      'denied',
-    ]);
-    const both = [...QUIET, '--allow', 'write', '--allow', 'echo'];
-    expect(codes(await dispatch([{ name: 'write' }, echo('one')], both))).toEqual(['ok', 'ok']);
+  test('with --allow: what it names, too', async () => {
+    const calls = [{ name: 'write' }, echo('one'), { name: 'writes' }];
+    expect(codes(await dispatch(calls, [...QUIET, '--allow', 'wri*']))).toEqual(['ok', 'ok', 'not_found']);
+    const mistaken = await dispatch(calls, [...QUIET, '--allow', 'write', '--allow', 'rite']);
+    expect(mistaken.stderr).toBe('toolonion: --allow "rite" fits no tool.\n');
   });
 
   test('with --policy: what it says, its limits and logs too', async () => {
@@ -365,6 +477,21 @@ describe('a dispatcher of one’s own', () => {
   });
 });
 
+test('a dispatcher that breaks its promises has each line answered all the same', async () => {
+  const ran = await dispatch(
+    [{ id: 'a', name: 'rejects' }, { name: 'nothing' }, { name: 'throws' }, { name: 'hello' }],
+    ['dispatch', '--dispatcher', 'liar.mjs'],
+  );
+  expect(codes(ran)).toEqual(['internal', 'internal', 'internal', 'ok']);
+  expect(ran.results[0]).toMatchObject({
+    toolCallId: 'a',
+    error: { executed: 'unknown' },
+    content: 'The dispatcher gave no result for line 1.',
+  });
+  expect(ran.stderr).toContain('The dispatcher gave no result for line 1: rejected');
+  expect(ran.code).toBe(1);
+});
+
 describe('a module', () => {
   test('of another copy of the package gives its tools all the same, Standard Schemas included', async () => {
     const ran = await dispatch(
@@ -381,19 +508,48 @@ describe('a module', () => {
     ['without exports', 'nothing.mjs', /exports no tool\. It exports nothing\./],
     ['with a slip in it', 'syntax.mjs', /cannot be loaded\. Unexpected token.*syntax\.mjs:2/],
     ['that throws', 'throws.mjs', /cannot be loaded\. no database \(at .*throws\.mjs:1/],
+    ['that is a directory', '.', /"\." is a directory\. Give the file of a module in it\./],
+    [
+      'that Node.js takes for CommonJS',
+      'commonjs/tools.js',
+      /Node\.js takes it for CommonJS\. Name it \.mjs, or put "type": "module"/,
+    ],
     ['that imports what is not installed', 'imports.mjs', /cannot be loaded\. Cannot find package 'not-installed'/],
-    ['with two tools of one name', 'twice.mjs', /exports two tools named "same"\. Rename one\./],
+    ['with two tools of one name', 'twice.mjs', /exports a second tool named "same"\. Rename one\./],
+    ['whose exports cannot be looked at', 'hostile.mjs', /The export "trap" cannot be read: no looking\./],
+    [
+      'that fails where nobody waits for it',
+      'stray.mjs',
+      /Something failed that nobody waited for, in a module or a tool perhaps: Error: too late/,
+    ],
+    ['that throws nothing at all', 'throws-nothing.mjs', /cannot be loaded\. /],
     ['with a tool that cannot be', 'bad-tool.mjs', /the export "bad" is no tool\. inputSchema of tool "bad" must/],
   ])('%s is refused in plain words', async (_, module, message) => {
     const ran = await dispatch([echo('one')], ['dispatch', '--tools', module]);
     expect(ran.stderr).toMatch(message);
-    expect(ran.stderr.split('\n').length).toBeLessThan(4);
+    expect(ran.stderr).not.toMatch(/^\s+at /m);
     expect([ran.code, ran.stdout]).toEqual([2, '']);
+  });
+
+  test('that ends the process does not end it as if all were well', async () => {
+    for (const name of ['dispatch', 'tools']) {
+      const ran = await command.run([name, '--tools', 'ends.mjs'], { input: echo('one') });
+      expect(ran.stderr).toBe('toolonion: The process was ended before the work was done, by a module perhaps.\n');
+      expect([ran.code, ran.stdout]).toEqual([2, '']);
+    }
+  });
+
+  test('beside others gives its tools, too, and an object of tools is as good as a list', async () => {
+    const ran = await dispatch(
+      [echo('one'), { name: 'hello' }],
+      [...QUIET, '--tools', 'object.mjs', '--allow', 'hello'],
+    );
+    expect(codes(ran)).toEqual(['ok', 'ok']);
   });
 
   test('that never finishes loading does not end as if all were well', async () => {
     const ran = await dispatch([echo('one')], ['dispatch', '--tools', 'waits.mjs']);
-    expect(ran.stderr).toContain('Nothing is left that could go on, and the work is not done.');
+    expect(ran.stderr).toContain('--tools: "waits.mjs" never finishes loading: it waits for what will never come.');
     expect(ran.code).toBe(2);
   });
 
@@ -437,6 +593,10 @@ describe('bad usage', () => {
       ['dispatch', '--tools', 'tools.mjs', '--log', 'loud'],
       '--log must be one of info, warn, error, silent; got "loud".',
     ],
+    [['dispatch', '--tools', 'tools.mjs', '--log', 'info', '--quiet'], '--quiet and --log exclude each other.'],
+    [['dispatch', '--tools', 'tools.mjs', '--allow', ''], '--allow needs the name of a tool'],
+    [['dispatch', '--tools', 'tools.mjs', '--limit', '-5'], "Option '--limit' argument is ambiguous. Options:"],
+    [['tools', '--tools', 'tools.mjs', 'more'], 'What is "more"? See toolonion tools --help.'],
     [['dispatch', '--tools', 'tools.mjs', '--format', 'xml'], '--format must be json or text; got "xml".'],
     [
       ['dispatch', '--tools', 'tools.mjs', '--policy', 'p.json', '--allow', 'x'],
@@ -448,9 +608,9 @@ describe('bad usage', () => {
     ],
     [
       ['dispatch', '--tools', 'tools.mjs', '--policy', 'tools.mjs'],
-      '--policy: "tools.mjs" is no JSON: it goes wrong in line 1, column 1.',
+      '"tools.mjs" is no JSON: it goes wrong at character 1.',
     ],
-    [['dispatch', '--tools', 'tools.mjs', 'a', 'b'], 'Give one file of calls'],
+    [['dispatch', '--tools', 'tools.mjs', 'a', 'b'], 'What is "b"? See toolonion dispatch --help.'],
     [['dispense'], 'There is no command "dispense". Commands: dispatch, tools, inspect, policy, bench.'],
     [[], 'Usage: toolonion COMMAND'],
   ])('%j has a message on standard error, and exit code 2', async (args, message) => {
@@ -471,7 +631,7 @@ describe('for people', () => {
       '  way  logging › validation › permission › outputLimit › outputValidation › timeout ›\n       tool: answered\n  out  one\n',
     );
     expect(ran.stdout).toContain('  way  logging › validation › permission: refused\n');
-    expect(ran.stdout).toContain('  way  not dispatched\n');
+    expect(ran.stdout).toContain('\nline 3 invalid_call, ran: no\n  in   nonsense\n  out  Line 3 holds no call: ');
     expect(ran.stdout.trimEnd().split('\n').at(-1)).toBe('3 calls: 1 ok, 1 denied, 1 invalid_call.');
   });
 
@@ -506,21 +666,52 @@ describe('for people', () => {
     expect((await command.run(args, { input, env: { FORCE_COLOR: '1' } })).stdout).toContain('\u001b[32m');
   }, 20_000);
 
+  const SLEEPS = `${JSON.stringify({ name: 'sleeps' })}\n`;
+
   test('tells on a terminal how far long work is, and takes that line away', async () => {
-    const input = `${JSON.stringify({ name: 'heedless' })}\n`.repeat(3);
-    const { stderr, stdout } = await command.run([...TOOLS, '--log', 'warn'], { input, ...onTerminal('stderr') });
-    expect(stderr.split('\u001b[K')[0]).toMatch(/^\r\d calls, 0 failed, \d+ per second$/);
-    expect(stderr.endsWith('\r\u001b[K')).toBe(true);
-    expect(jsonLines(stdout).length).toBe(3);
-    const quiet = await command.run(QUIET, { input, ...onTerminal('stderr') });
+    const child = command.start([...TOOLS, '--log', 'silent'], onTerminal('stderr'));
+    child.stdin.end(`${echo('one')}\nnonsense\n${SLEEPS}`);
+    const told = await toldUntil(child, 'per second');
+    child.kill('SIGINT');
+    const ran = await finished(child);
+    expect(told).toMatch(/\r2 calls, 1 failed, [\d.,]+ per second/);
+    expect(ran.stderr).toContain('\r\u001b[Ktoolonion: Stopping');
+    expect(ran.stderr.endsWith('ends at once.\n')).toBe(true);
+  }, 20_000);
+
+  test('tells the share of a file, and nothing where it is to be quiet', async () => {
+    await writeFile(join(command.directory, 'slow.jsonl'), SLEEPS);
+    const child = command.start([...TOOLS, 'slow.jsonl'], onTerminal('stderr'));
+    expect(await toldUntil(child, '% of the input')).toContain('\r100 % of the input, 0 calls');
+    child.kill('SIGINT');
+    await finished(child);
+    const quiet = await command.run(QUIET, { input: `${echo('one')}\n`, ...onTerminal('stderr') });
     expect(quiet.stderr).toBe('');
   }, 20_000);
 
-  test('tells the share of a file', async () => {
-    await writeFile(join(command.directory, 'slow.jsonl'), `${JSON.stringify({ name: 'heedless' })}\n`.repeat(2));
-    const { stderr } = await command.run([...TOOLS, '--log', 'warn', 'slow.jsonl'], onTerminal('stderr'));
-    expect(stderr).toMatch(/\r100 % of the input, \d calls/);
-  }, 20_000);
+  test('says that it reads from the terminal', async () => {
+    const node = ['--import', 'data:text/javascript,process.stdin.isTTY = true'];
+    const { stderr } = await command.run([...TOOLS, '--log', 'silent'], { input: echo('one'), node });
+    expect(stderr).toBe('toolonion: Reading calls from the terminal, one a line. Ctrl-D ends them.\n');
+  });
+
+  test('shows the cause the model is not told, secrets taken out', async () => {
+    const args = ['dispatch', '--tools', 'fails.mjs', '--format', 'text'];
+    const ran = await command.run(args, { input: '{"name":"fails"}' });
+    expect(ran.stdout).toContain(
+      '  out  Tool "fails" failed. The cause is in the log of whoever runs it.\n  why  Error: no route to db, password=',
+    );
+    expect(ran.stdout).not.toContain('hunter2');
+    expect(ran.stderr).toBe('');
+  });
+
+  test('an answer takes three lines at most', async () => {
+    const { stdout } = await command.run([...QUIET, '--format', 'text'], { input: echo('word '.repeat(200)) });
+    const [, out = ''] = stdout.split('  out  ');
+    const lines = out.split('\n\n')[0]?.split('\n') ?? [];
+    expect(lines.length).toBe(3);
+    expect(lines[2]?.endsWith('…')).toBe(true);
+  });
 });
 
 test('redirected files work as pipes do', async () => {

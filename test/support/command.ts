@@ -85,6 +85,7 @@ export async function finished(child: ChildProcessWithoutNullStreams): Promise<F
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
   });
+  child.stdout.resume();
   const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
   return { code, stdout, stderr };
 }

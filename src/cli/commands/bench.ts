@@ -1,16 +1,28 @@
 import { type Dispatcher, printable, type ToolCallRequest } from '../../index.ts';
-import type { Cost, MeasuredCall, Measurement, Span } from '../../testing/index.ts';
-import { measure } from '../../testing/index.ts';
+import { type Cost, type MeasuredCall, type Measurement, measure, type Span } from '../../testing/index.ts';
 import { readCall } from '../calls.ts';
 import type { Command, Given } from '../command.ts';
+import { leave, onStall } from '../ending.ts';
 import { Input } from '../input.ts';
 import { Interrupt } from '../interrupt.ts';
 import { LineReader } from '../lines.ts';
 import { isOwn } from '../modules.ts';
 import { DISPATCHER_HELP, DISPATCHER_OPTIONS, openDispatcher } from '../open-dispatcher.ts';
-import { Progress } from '../progress.ts';
-import { print } from '../stdout.ts';
-import { columns, counted, duration, oneLine, type Paint, paintFor, summaryOf, widthOf } from '../terminal.ts';
+import { Outcomes } from '../outcomes.ts';
+import { print } from '../output.ts';
+import { startProgress } from '../progress.ts';
+import {
+  columns,
+  complain,
+  duration,
+  grouped,
+  layerName,
+  oneLine,
+  type Paint,
+  paintFor,
+  widthOf,
+  wrapped,
+} from '../terminal.ts';
 import { UsageError } from '../usage-error.ts';
 
 const HELP = `Usage: toolonion bench --dispatcher MODULE --calls FILE [OPTIONS]
@@ -19,14 +31,15 @@ Measures what dispatching the calls of a file costs: how long they take, what th
 what each layer adds.
 
 Each call is dispatched to its tool: several times if the tool says that it is read-only or
-idempotent, and once if not. The layers are then timed with stand-ins, which give the recorded
-answers again; so no tool runs oftener, whatever layer is taken away. The layers themselves run each
-time: a log is written, somebody is asked.
+idempotent, for ten seconds at the most, and once if not. The layers are then timed with stand-ins,
+which give the recorded answers again: no tool runs more often, whatever layer is taken away. The
+layers themselves run each time: a log is written, somebody is asked.
 
 ${DISPATCHER_HELP}  --calls FILE         calls, one a line, as toolonion dispatch takes them; - for standard input
   --repeats N          how often a call is dispatched to a tool that may run again; default 20
   --rounds N           rounds in which the layers are timed; default 31
-  --show N             the call, counted from 1, that is drawn layer by layer; default: the slowest
+  --show N             the call, counted from 1, that is drawn layer by layer; default: the one with
+                       the largest median
   --json               all figures, as JSON
   --quiet              nothing about how far it is
 
@@ -47,6 +60,7 @@ export const bench: Command = {
     json: { type: 'boolean' },
     quiet: { type: 'boolean', short: 'q' },
   },
+  words: 0,
   run,
 };
 
@@ -54,37 +68,41 @@ async function run(given: Given): Promise<number> {
   const path = given.text('calls');
   const [repeats, rounds, show] = ['repeats', 'rounds', 'show'].map((option) => given.count(option));
   if (path === undefined) throw new UsageError('--calls FILE is missing: calls, one a line.');
-  const interrupt = new Interrupt('Stopping the measurement.');
+  const calls = await readCalls(path);
+  if (show !== undefined && show > calls.length)
+    throw new UsageError(`--show ${show}: there are ${calls.length} calls.`);
   const dispatcher = await openDispatcher(given, { level: 'silent' });
   if (!isOwn(dispatcher)) {
     throw new UsageError(
       '--dispatcher: its tools are of another copy of toolonion. Use the command of that copy: npx toolonion.',
     );
   }
-  const calls = await readCalls(path);
-  if (show !== undefined && show > calls.length)
-    throw new UsageError(`--show ${show}: there are ${calls.length} calls.`);
-  const progress = new Progress();
+  const interrupt = new Interrupt('Stopping the measurement.');
+  onStall(() => {
+    complain('A call waits for what will never come. Give its tool a time limit, or leave the call out.');
+    leave(2);
+  });
   let state = 'Beginning';
-  if (!given.has('quiet')) progress.start(() => state);
+  const endProgress = given.has('quiet') ? () => {} : startProgress(() => state);
+  const measuring = measure(dispatcher, calls, {
+    ...(repeats !== undefined && { repeats }),
+    ...(rounds !== undefined && { rounds }),
+    signal: interrupt.signal,
+    onProgress: ({ phase, done, total }) => {
+      const what = phase === 'tools' ? 'calls dispatched' : 'rounds over the layers';
+      state = `${grouped(done)} of ${grouped(total)} ${what}`;
+    },
+  });
   try {
-    const measurement = await measure(dispatcher, calls, {
-      ...(repeats !== undefined && { repeats }),
-      ...(rounds !== undefined && { rounds }),
-      signal: interrupt.signal,
-      onProgress: ({ phase, done, total }) => {
-        const what = phase === 'tools' ? 'calls dispatched' : 'rounds over the layers';
-        state = `${counted(done)} of ${counted(total)} ${what}`;
-      },
-    });
-    progress.end();
+    const measurement = await measuring;
+    if (interrupt.exitCode !== undefined) return interrupt.exitCode;
     print(given.has('json') ? `${JSON.stringify(measurement, null, 2)}\n` : report(dispatcher, measurement, show));
     return 0;
   } catch (error) {
     if (interrupt.exitCode === undefined) throw error;
     return interrupt.exitCode;
   } finally {
-    progress.end();
+    endProgress();
   }
 }
 
@@ -107,21 +125,26 @@ async function readCalls(path: string): Promise<readonly ToolCallRequest[]> {
 
 function report({ middlewareNames }: Dispatcher, measurement: Measurement, show: number | undefined): string {
   const paint = paintFor(process.stdout);
+  const width = widthOf(process.stdout);
   const { calls, withTools, dispatching, layers, sampled, probeUs } = measurement;
-  const onion = middlewareNames.length === 0 ? 'no layers' : middlewareNames.map(nameOf).join(' › ');
+  const onion = middlewareNames.length === 0 ? 'no layers' : middlewareNames.map(layerName).join(' › ');
+  const outcomes = new Outcomes();
+  for (const { outcome } of calls) outcomes.add(outcome, outcome !== 'ok');
   const sections = [
-    `${summaryOf(countedOutcomes(calls))} Through ${onion}.`,
+    wrapped(`${outcomes} Through ${onion}.`, width).join('\n'),
     columns([COST_HEAD, costRow('with the tools', withTools), costRow('with stand-ins', dispatching)], paint),
+    columns([CALL_HEAD, ...slowest(calls).map((index) => callRow(index, calls[index] as MeasuredCall))], paint),
   ];
   if (layers.length > 0) {
+    const taken = sampled === calls.length ? 'all calls' : `${grouped(sampled)} of the calls`;
     sections.push(
-      paint(`What each layer adds to a call (with stand-ins for the tools, ${counted(sampled)} of the calls)`, 'bold'),
+      paint(`What each layer adds to a call (stand-ins for the tools, ${taken})`, 'bold'),
       columns([LAYER_HEAD, ...layers.map(layerRow)], paint),
-      explanation(probeUs, paint),
+      explanation(probeUs, width, paint),
     );
   }
-  const number = show ?? slowest(calls) + 1;
-  sections.push(waterfall(number, calls[number - 1] as MeasuredCall, paint));
+  const index = show === undefined ? (slowest(calls)[0] as number) : show - 1;
+  sections.push(waterfall(index, calls[index] as MeasuredCall, width, paint));
   return `${sections.join('\n\n')}\n`;
 }
 
@@ -132,60 +155,63 @@ function costRow(
   { dispatches, p50Ms, p90Ms, p99Ms, maxMs, perSecond, bytesPerCall }: Cost,
 ): readonly string[] {
   const times = [p50Ms, p90Ms, p99Ms, maxMs].map(duration);
-  return [name, counted(dispatches), ...times, counted(perSecond), counted(bytesPerCall)];
+  return [name, grouped(dispatches), ...times, grouped(perSecond), grouped(bytesPerCall)];
 }
 
-/** A layer may have no name, and a stranger's may have any. */
-function nameOf(layer: string): string {
-  return printable(layer) || '(no name)';
+/** Calls that are listed. */
+const LISTED = 5;
+const CALL_HEAD = ['slowest calls', '', 'outcome', 'dispatched', 'median'];
+
+/** Indices of the slowest calls, the slowest first. */
+function slowest(calls: readonly MeasuredCall[]): readonly number[] {
+  const durationOf = (index: number) => calls[index]?.durationMs ?? 0;
+  return [...calls.keys()].sort((a, b) => durationOf(b) - durationOf(a)).slice(0, LISTED);
+}
+
+function callRow(index: number, { request, outcome, runs, durationMs }: MeasuredCall): readonly string[] {
+  const times = runs === 1 ? 'once, cold' : `${grouped(runs)} times`;
+  return [`call ${grouped(index + 1)}`, oneLine(request.name, 40), printable(outcome), times, duration(durationMs)];
 }
 
 const LAYER_HEAD = ['layer', 'taken away', 'middle 80 %', 'own time', 'bytes'];
 
 function layerRow({ name, takenAwayUs, ownUs, bytes }: Measurement['layers'][number]): readonly string[] {
   const us = (value: number) => duration(value / 1000);
-  return [
-    name || '(no name)',
-    us(takenAwayUs.median),
-    `${us(takenAwayUs.low)} to ${us(takenAwayUs.high)}`,
-    us(ownUs),
-    counted(bytes),
-  ];
+  const { median, low, high } = takenAwayUs;
+  // A difference that may as well be none is not told from the noise.
+  const told = low <= 0 && high >= 0 ? `~ ${us(median)}` : us(median);
+  return [layerName(name), told, `${us(low)} to ${us(high)}`, us(ownUs), grouped(bytes)];
 }
 
-function explanation(probeUs: number, paint: Paint): string {
+function explanation(probeUs: number, width: number, paint: Paint): string {
   const lines = [
-    'taken away: how much quicker a call is without the layer, in the middle and in most of the rounds; what is',
-    'negative spares more than it costs, or is lost in the noise.',
-    `own time: between probes outside and inside it, less ${duration(probeUs / 1000)} that a probe takes. Waiting counts.`,
+    'taken away: how much longer a call takes with the layer than without it, in the middle and in most of the rounds. With ~ it cannot be told from nothing: more --rounds may tell. Less than nothing: the layer spares more than it costs.',
+    `own time: between probes outside and inside the layer, less ${duration(probeUs / 1000)} that a probe takes. Waiting counts; less than nothing is nothing.`,
     'The two differ where layers share work, or where taking one away changes what the others have to do.',
   ];
-  return lines.map((line) => paint(line, 'dim')).join('\n');
-}
-
-function countedOutcomes(calls: readonly MeasuredCall[]): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const { outcome } of calls) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
-  return counts;
-}
-
-function slowest(calls: readonly MeasuredCall[]): number {
-  return calls.reduce((most, { durationMs }, index) => (durationMs > (calls[most]?.durationMs ?? 0) ? index : most), 0);
+  return lines.flatMap((line) => wrapped(line, width).map((part) => paint(part, 'dim'))).join('\n');
 }
 
 /** One call, layer by layer: where its time went. */
-function waterfall(number: number, { request, outcome, spans }: MeasuredCall, paint: Paint): string {
+function waterfall(
+  index: number,
+  { request, outcome, spans, runs }: MeasuredCall,
+  width: number,
+  paint: Paint,
+): string {
+  const when = runs === 1 ? 'dispatched once, so all was cold' : `the last of ${grouped(runs)} times`;
   const head = paint(
-    `Call ${number}, ${oneLine(request.name, 40)}: ${outcome}; the last time it was dispatched`,
+    `Call ${grouped(index + 1)}, ${oneLine(request.name, 40)}: ${printable(outcome)}; ${when}`,
     'bold',
   );
   const totalMs = spans[0]?.totalMs ?? 0;
   if (totalMs === 0) return `${head}\nIt did not reach the first layer.`;
-  const nameWidth = Math.max(...spans.map(({ name }) => nameOf(name).length));
-  const barWidth = Math.max(10, widthOf(process.stdout) - nameWidth - 36);
+  const nameWidth = Math.max(...spans.map(({ name }) => layerName(name).length));
+  const barWidth = Math.max(10, width - nameWidth - 36);
   const rows = spans.map((span) => {
-    const times = span.passages.length === 0 ? 'not reached' : `${duration(span.totalMs)}, own ${duration(span.ownMs)}`;
-    return `${nameOf(span.name).padEnd(nameWidth)}  ${paint(bar(span, totalMs, barWidth), 'cyan')}  ${times}`;
+    const { name, passages, ownMs } = span;
+    const times = passages.length === 0 ? 'not reached' : `${duration(span.totalMs)}, own ${duration(ownMs)}`;
+    return `${layerName(name).padEnd(nameWidth)}  ${paint(bar(span, totalMs, barWidth), 'cyan')}  ${times}`;
   });
   return [head, ...rows].join('\n');
 }

@@ -1,15 +1,16 @@
-import type { Dispatcher } from '../../index.ts';
-import { emptyTrace, type Trace, tracedIn, withProbes } from '../../testing/spans.ts';
+import type { Dispatcher, ToolDispatchResult } from '../../index.ts';
+import { emptyTrace, type Trace, tracedIn, withProbes } from '../../testing/index.ts';
 import type { Command, Given } from '../command.ts';
 import { describeResult } from '../describe-result.ts';
 import { Input } from '../input.ts';
 import { Interrupt } from '../interrupt.ts';
-import { LateTools } from '../late-tools.ts';
+import { LateTools, NoLateTools } from '../late-tools.ts';
+import { LineWriter } from '../line-writer.ts';
 import { DISPATCHER_HELP, DISPATCHER_OPTIONS, openDispatcher } from '../open-dispatcher.ts';
-import { Progress } from '../progress.ts';
-import { LineWriter, lineOf } from '../result-lines.ts';
+import { startProgress } from '../progress.ts';
+import { lineOf } from '../result-line.ts';
 import { type Format, Session } from '../session.ts';
-import { paintFor, summaryOf, widthOf } from '../terminal.ts';
+import { complain, paintFor, widthOf } from '../terminal.ts';
 import { UsageError } from '../usage-error.ts';
 
 const HELP = `Usage: toolonion dispatch --tools MODULE [OPTIONS] [FILE]
@@ -21,14 +22,16 @@ A call is {"name": "read_file", "arguments": {"path": "a.txt"}, "id": "call_1"}.
 be an object, or its text, as most providers give it; the id may be missing. A result is what
 dispatch gives: content, isError, error, notes, toolCallId, durationMs, requested.
 
-${DISPATCHER_HELP}  --format FORMAT      json, a line for each result, or text, for people to read
-  --quiet              no log, and nothing about how far it is
+${DISPATCHER_HELP}  --format FORMAT      json: a line for each result; text: for people to read, without a log unless
+                       --log asks for one
+  --quiet              no log of these layers, and nothing about how far it is
 
-Exit code: 0 if no call failed, 1 if one did, 2 if the command cannot be used so, 130 after Ctrl-C,
-141 if whoever reads the results has gone away.
+Exit code: 0 if no call failed; 1 if one did, or if a tool failed where nobody waited for it; 2 if
+the command cannot be used so; 130 after Ctrl-C, 143 after SIGTERM; 141 if whoever reads the results
+has gone away.
 
 After Ctrl-C the call under way is stopped and answered for, and all that are left are answered as
-cancelled; after a second one nothing more is written.
+cancelled; after a second one the process ends.
 
 Examples:
   echo '{"name":"add","arguments":{"a":1,"b":2}}' | toolonion dispatch --tools tools.js --allow add
@@ -40,37 +43,34 @@ export const dispatch: Command = {
   summary: 'tool calls in, results out, a line each',
   help: HELP,
   options: { ...DISPATCHER_OPTIONS, format: { type: 'string' }, quiet: { type: 'boolean', short: 'q' } },
+  words: 1,
   run,
 };
 
 async function run(given: Given): Promise<number> {
+  const [path] = given.words;
   const quiet = given.has('quiet');
-  const format = formatOf(given);
-  if (given.words.length > 1) throw new UsageError('Give one file of calls, or none for standard input.');
-  const writer = new LineWriter();
+  const asText = isText(given.text('format') ?? 'json');
+  if (quiet && given.text('log') !== undefined) throw new UsageError('--quiet and --log exclude each other.');
+  const input = await Input.open(path);
+  // A dispatcher of one's own tells its own host of late tools.
+  const late = given.text('dispatcher') === undefined ? new LateTools() : new NoLateTools();
+  const level = quiet || asText ? 'silent' : 'info';
+  const dispatcher = await openDispatcher(given, { level, onLate: late.hear });
+  // Not before: until calls can be answered, Ctrl-C is to end the process as it ends any other.
   const interrupt = new Interrupt(
     'Stopping: the call under way is being answered, and all that are left as cancelled. Once more ends at once.',
   );
-  const progress = new Progress();
-  const late = new LateTools();
-  const dispatcher = await openDispatcher(given, {
-    level: quiet ? 'silent' : 'info',
-    beforeLog: () => progress.clear(),
-    onLate: late.hear,
-  });
-  const input = await Input.open(given.words[0]);
-  interrupt.onInterrupt = () => input.expectNoMore();
-  const session = new Session(format(dispatcher), writer, interrupt, late);
-  if (!quiet) progress.start(() => session.status(input));
-  await session.answerAll(input).finally(() => progress.end());
+  const session = new Session((asText ? textFormat : jsonFormat)(dispatcher), new LineWriter(), interrupt, late);
+  if (input.isTerminal && !quiet) complain('Reading calls from the terminal, one a line. Ctrl-D ends them.');
+  const endProgress = quiet ? () => {} : startProgress(() => session.status(input));
+  await session.answerAll(input).finally(endProgress);
   return session.exitCode;
 }
 
-function formatOf(given: Given): (dispatcher: Dispatcher) => Format {
-  const name = given.text('format') ?? 'json';
-  if (name === 'json') return jsonFormat;
-  if (name === 'text') return textFormat;
-  throw new UsageError(`--format must be json or text; got "${name}".`);
+function isText(format: string): boolean {
+  if (format !== 'json' && format !== 'text') throw new UsageError(`--format must be json or text; got "${format}".`);
+  return format === 'text';
 }
 
 function jsonFormat(dispatcher: Dispatcher): Format {
@@ -83,17 +83,15 @@ function textFormat(dispatcher: Dispatcher): Format {
   const probed = dispatcher.with({ middleware: withProbes(middleware) });
   const paint = paintFor(process.stdout);
   const width = widthOf(process.stdout);
-  let trace: Trace = [];
+  const traces = new WeakMap<ToolDispatchResult, Trace>();
   return {
-    dispatch(call, signal) {
-      trace = emptyTrace(middleware);
-      return probed.dispatch(call, { signal, settings: [tracedIn(trace)] });
+    async dispatch(call, signal) {
+      const trace = emptyTrace(middleware);
+      const result = await probed.dispatch(call, { signal, settings: [tracedIn(trace)] });
+      traces.set(result, trace);
+      return result;
     },
-    print(result) {
-      const text = describeResult(result, middlewareNames, trace, width, paint);
-      trace = [];
-      return text;
-    },
-    summary: (outcomes) => `\n${summaryOf(outcomes)}`,
+    print: (result, line) => describeResult(result, line, middlewareNames, traces.get(result), width, paint),
+    summary: (outcomes) => `\n${outcomes}`,
   };
 }

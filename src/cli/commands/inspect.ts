@@ -1,25 +1,29 @@
 import { type OrderWarning, orderWarnings } from '../../../middleware/index.ts';
 import { printable } from '../../index.ts';
 import type { Command, Given } from '../command.ts';
-import { DISPATCHER_HELP, DISPATCHER_OPTIONS, openDispatcher } from '../open-dispatcher.ts';
-import { print } from '../stdout.ts';
-import { oneLine, type Paint, paintFor, widthOf } from '../terminal.ts';
+import { openDispatcher } from '../open-dispatcher.ts';
+import { print } from '../output.ts';
+import { layerName, oneLine, type Paint, paintFor, widthOf, wrapped } from '../terminal.ts';
 
 const HELP = `Usage: toolonion inspect --dispatcher MODULE [--json]
+       toolonion inspect --tools MODULE [--json]
 
 Draws the onion a call goes through, from outside in, and warns of an order that goes wrong.
 
-${DISPATCHER_HELP}  --json               names and warnings, as JSON
+  --dispatcher MODULE  a module that exports a dispatcher
+  --tools MODULE       a module that exports tools: the standard layers around them are drawn
+  --json               names and warnings, as JSON
 
 Examples:
   toolonion inspect --dispatcher dispatcher.js
-  toolonion inspect --tools tools.js --policy policy.json
+  toolonion inspect --dispatcher dispatcher.js --json | jq '.warnings[].message'
 `;
 
 export const inspect: Command = {
   summary: 'the onion of a dispatcher, with warnings about its order',
   help: HELP,
-  options: { ...DISPATCHER_OPTIONS, json: { type: 'boolean' } },
+  options: { tools: { type: 'string', multiple: true }, dispatcher: { type: 'string' }, json: { type: 'boolean' } },
+  words: 0,
   run,
 };
 
@@ -35,7 +39,7 @@ async function run(given: Given): Promise<number> {
   const lines = [
     ...drawn(middlewareNames, toolsLine(tools.names, width), warnings, paint),
     '',
-    ...told(warnings, paint),
+    ...told(warnings, width, paint),
   ];
   print(`${lines.join('\n')}\n`);
   return 0;
@@ -56,7 +60,7 @@ function drawn(
 ): readonly string[] {
   const labels = names.map((name, place) => {
     const marks = warnings.flatMap(({ places }, index) => (places.includes(place) ? [`(${index + 1})`] : []));
-    return ['─', printable(name) || 'without a name', ...marks, ''].join(' ');
+    return ['─', layerName(name), ...marks, ''].join(' ');
   });
   // How wide the core has to be for every label to fit into its own wall.
   const widest = Math.max(
@@ -77,9 +81,11 @@ function drawn(
   return [...tops, middle, ...bottoms.reverse()];
 }
 
-function told(warnings: readonly OrderWarning[], paint: Paint): readonly string[] {
-  if (warnings.length === 0) return [paint('Nothing to say against this order.', 'green')];
-  return warnings.map(({ message }, index) =>
-    paint(`(${index + 1}) ${message.charAt(0).toUpperCase()}${message.slice(1)}`, 'yellow'),
+function told(warnings: readonly OrderWarning[], width: number, paint: Paint): readonly string[] {
+  if (warnings.length === 0) return [paint('No warnings about this order.', 'green')];
+  return warnings.flatMap(({ message }, index) =>
+    wrapped(`(${index + 1}) ${message.charAt(0).toUpperCase()}${message.slice(1)}`, width).map((line) =>
+      paint(line, 'yellow'),
+    ),
   );
 }

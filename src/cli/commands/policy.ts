@@ -1,5 +1,4 @@
 import {
-  type Policy,
   type PolicyExplanation,
   type PolicySource,
   type PolicyVerdict,
@@ -12,15 +11,15 @@ import {
   kindOf,
   named,
   printable,
-  stopped,
+  succeed,
   type Tool,
 } from '../../index.ts';
-import { faultOf } from '../../json-fault.ts';
 import type { Command, Given } from '../command.ts';
+import { parseJson, readText } from '../json-file.ts';
 import { loadTools } from '../modules.ts';
-import { readPolicy } from '../open-dispatcher.ts';
-import { print } from '../stdout.ts';
-import { complain, type Paint, paintFor, type Style } from '../terminal.ts';
+import { parsePolicy, readPolicy } from '../open-dispatcher.ts';
+import { print } from '../output.ts';
+import { complain, harmless, type Paint, paintFor, type Style } from '../terminal.ts';
 import { UsageError } from '../usage-error.ts';
 
 const HELP = `Usage: toolonion policy check FILE [--tools MODULE]
@@ -31,8 +30,8 @@ A policy says in JSON what tools may do: for all of them, and for some by name.
   check      reads the file and names every fault in it
   explain    says what would become of a call, and which rule decides
 
-  --tools MODULE  a module that exports tools: check then warns of entries that fit no tool, and
-                  explain fills in what the tool's schema would
+  --tools MODULE  a module that exports tools; may be repeated. check then warns of entries that fit
+                  no tool, and explain fills in what the tool's schema would
   --json          the explanation as JSON
 
 A policy:
@@ -56,7 +55,7 @@ A policy:
 Of the rules that speak of a call, deny beats ask beats allow. Where none of them speaks, the
 default decides; without one, deny. Nobody can be asked on the command line, so ask denies there.
 
-Exit code: 0, or 1 if check finds a fault or a likely mistake, 2 if the command cannot be used so.
+Exit code: 0; 1 if check finds a fault or a likely mistake; 2 if the command cannot be used so.
 
 Examples:
   toolonion policy check policy.json --tools tools.js
@@ -66,103 +65,92 @@ Examples:
 export const policy: Command = {
   summary: 'checks a policy file, and explains what it decides',
   help: HELP,
-  options: { tools: { type: 'string' }, json: { type: 'boolean' } },
+  options: { tools: { type: 'string', multiple: true }, json: { type: 'boolean' } },
+  words: 4,
   run,
 };
 
 async function run(given: Given): Promise<number> {
-  const [verb, ...words] = given.words;
-  if (verb === 'check' && words.length === 1) return check(words[0] as string, given);
-  if (verb === 'explain' && (words.length === 2 || words.length === 3)) return explain(words, given);
-  throw new UsageError('Give check FILE, or explain FILE TOOL [ARGUMENTS].');
+  const [verb = '', ...words] = given.words;
+  const [file, name, text] = words;
+  if (verb === 'check' && words.length === 1 && !given.has('json')) return check(file as string, given);
+  if (verb === 'explain' && (words.length === 2 || words.length === 3)) {
+    return explain(file as string, name as string, argumentsIn(text), given);
+  }
+  throw new UsageError('Give check FILE, or explain FILE TOOL [ARGUMENTS] [--json].');
 }
 
 async function check(path: string, given: Given): Promise<number> {
-  let read: Policy;
-  try {
-    read = await readPolicy(path, 'The policy');
-  } catch (error) {
-    complain((error as Error).message);
-    return 1;
-  }
-  const module = given.text('tools');
-  const warnings = module === undefined ? [] : read.warnings(await loadTools(module));
-  for (const warning of warnings) complain(`"${path}": ${warning}`);
-  if (warnings.length > 0) return 1;
+  const text = await readText(path, 'FILE');
+  const modules = given.texts('tools');
+  const faults = faultsIn(text, path, await loadTools(modules));
+  for (const fault of faults) complain(fault);
+  if (faults.length > 0) return 1;
   const checked =
-    module === undefined
-      ? '. Give --tools MODULE to have its names checked, too'
-      : ', and its names are those of tools';
+    modules.length > 0 ? ', and its names are those of tools' : '. Give --tools MODULE to have its names checked, too';
   print(`"${path}" can be used${checked}.\n`);
   return 0;
 }
 
-async function explain([path, name, text]: readonly string[], given: Given): Promise<number> {
-  const read = await readPolicy(path as string, 'The policy');
-  const module = given.text('tools');
-  const input = argumentsIn(text);
-  const prepared = module === undefined ? { input } : await prepare(await loadTools(module), name as string, input);
-  const explanation = explained(read, name as string, prepared.input);
-  if (given.has('json')) {
-    const refused = prepared.refused === undefined ? {} : { refused: prepared.refused };
-    print(`${JSON.stringify({ tool: name, arguments: prepared.input, ...refused, ...explanation }, null, 2)}\n`);
+/** What is wrong with a policy, or probably. */
+function faultsIn(text: string, path: string, tools: readonly Tool[]): readonly string[] {
+  try {
+    const parsed = parsePolicy(text, path);
+    return tools.length === 0 ? [] : parsed.warnings(tools).map((warning) => `"${path}": ${warning}`);
+  } catch (error) {
+    if (UsageError.is(error)) return [error.message];
+    throw error;
+  }
+}
+
+async function explain(path: string, name: string, given: JsonObject, { has, texts }: Given): Promise<number> {
+  const read = await readPolicy(path, 'FILE');
+  const modules = texts('tools');
+  const prepared = modules.length === 0 ? { input: given } : await prepare(await loadTools(modules), name, given);
+  const { input } = prepared;
+  if ('refused' in prepared) {
+    const { refused } = prepared;
+    const told = `${printable(name)} ${harmless(JSON.stringify(input))}\n  would be    refused before it is judged:\n`;
+    const lines = refused.split('\n').map((line) => `    ${harmless(line)}\n`);
+    print(has('json') ? json({ tool: name, arguments: input, refused }) : told + lines.join(''));
     return 0;
   }
-  const lines =
-    prepared.refused === undefined
-      ? described(explanation)
-      : [['would be', `refused before it is judged: ${prepared.refused}`, 'red'] as const];
+  const explanation = read.explain(name, input);
   const paint = paintFor(process.stdout);
+  const rows = described(explanation).map((each) => `${row(each, paint)}\n`);
   print(
-    `${printable(name as string)} ${JSON.stringify(prepared.input)}\n${lines.map((line) => row(line, paint)).join('\n')}\n`,
+    has('json')
+      ? json({ tool: name, arguments: input, ...explanation })
+      : `${printable(name)} ${harmless(JSON.stringify(input))}\n${rows.join('')}`,
   );
   return 0;
 }
 
-function argumentsIn(text = '{}'): JsonObject {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new UsageError(`ARGUMENTS are no JSON: they go wrong at character ${faultOf(text) + 1} of ${text.length}.`);
-  }
-  if (!isPlainObject(value))
-    throw new UsageError(`ARGUMENTS have to be an object, as in '{"path":"a.txt"}'; they are ${kindOf(value)}.`);
-  return value as JsonObject;
+function json(value: object): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-/** The arguments as the rules would see them: checked, with what the tool's schema fills in. */
+function argumentsIn(text = '{}'): JsonObject {
+  const value = parseJson(text, 'ARGUMENTS');
+  if (isPlainObject(value)) return value as JsonObject;
+  throw new UsageError(`ARGUMENTS have to be an object, as in '{"path":"a.txt"}', not ${kindOf(value)}.`);
+}
+
+/** The arguments as the rules would see them: checked, with what the tool's schema fills in; or why they would not get there. */
 async function prepare(tools: readonly Tool[], name: string, input: JsonObject): Promise<Prepared> {
   let seen: unknown = input;
   const look = named('look', (call) => {
     seen = call.parsed;
-    return stopped(call);
+    return succeed(call, { content: '', isError: false });
   });
   const { error } = await createDispatcher({ tools, middleware: [validation(), look] }).dispatch({
     name,
     arguments: input,
   });
-  return error?.code === 'cancelled' ? { input: seen } : { input, refused: error?.message ?? '' };
+  return error === undefined ? { input: seen } : { input, refused: error.message };
 }
 
-interface Prepared {
-  readonly input: unknown;
-  /** Why the call would not get as far as the rules. */
-  readonly refused?: string;
-}
-
-/** A rule that cannot be asked denies. */
-function explained(
-  read: Policy,
-  name: string,
-  input: unknown,
-): PolicyExplanation | { readonly verdict: 'deny'; readonly reason: string } {
-  try {
-    return read.explain(name, input);
-  } catch (error) {
-    return { verdict: 'deny', reason: (error as Error).message };
-  }
-}
+type Prepared = { readonly input: unknown } | { readonly input: JsonObject; readonly refused: string };
 
 type Row = readonly [label: string, text: string, style?: Style];
 
@@ -172,12 +160,10 @@ const WORDS: Readonly<Record<PolicyVerdict, Row>> = {
   deny: ['would be', 'denied', 'red'],
 };
 
-function described(explanation: ReturnType<typeof explained>): readonly Row[] {
-  const { verdict, reason } = explanation;
+function described(explanation: PolicyExplanation): readonly Row[] {
+  const { verdict, reason, decidedBy, overruled, limitMs, outputLimit, logValues } = explanation;
   const rows: Row[] = [WORDS[verdict]];
   if (reason !== undefined) rows.push(['reason', reason]);
-  if (!('overruled' in explanation)) return rows;
-  const { decidedBy, overruled, limitMs, outputLimit, logValues } = explanation;
   rows.push(['decided by', decidedBy ?? 'nothing in the policy: what no rule speaks of is denied']);
   for (const rule of overruled) rows.push(['overruled', `${rule.place}, which says ${rule.verdict}`]);
   rows.push(['time limit', sourced(limitMs, (value) => (value === 'none' ? 'none' : `${value} ms`), 'timeout')]);
@@ -198,5 +184,6 @@ function sourced<Value>({ value, place }: PolicySource<Value>, say: (value: Valu
 }
 
 function row([label, text, style]: Row, paint: Paint): string {
-  return `  ${paint(label.padEnd(11), 'dim')}${style === undefined ? text : paint(text, style)}`;
+  const told = harmless(text).replaceAll('\n', ' ');
+  return `  ${paint(label.padEnd(12), 'dim')}${style === undefined ? told : paint(told, style)}`;
 }

@@ -1,14 +1,14 @@
 import { isPlainObject, type JsonSchema, printable, type Tool } from '../../index.ts';
 import type { Command, Given } from '../command.ts';
-import { DISPATCHER_OPTIONS, openDispatcher } from '../open-dispatcher.ts';
-import { print } from '../stdout.ts';
+import { openDispatcher } from '../open-dispatcher.ts';
+import { print } from '../output.ts';
 import { oneLine, type Paint, paintFor, widthOf } from '../terminal.ts';
 
 const HELP = `Usage: toolonion tools --tools MODULE [--json]
 
 Shows the tools a module exports: their names, what they say of themselves, and their arguments.
 
-  --tools MODULE       a module that exports tools
+  --tools MODULE       a module that exports tools; may be repeated
   --dispatcher MODULE  in place of --tools: a module that exports a dispatcher
   --json               the whole schemas, as JSON
 
@@ -20,11 +20,8 @@ Examples:
 export const tools: Command = {
   summary: 'the tools of a module: names, flags, arguments',
   help: HELP,
-  options: {
-    tools: DISPATCHER_OPTIONS['tools'] as never,
-    dispatcher: DISPATCHER_OPTIONS['dispatcher'] as never,
-    json: { type: 'boolean' },
-  },
+  options: { tools: { type: 'string', multiple: true }, dispatcher: { type: 'string' }, json: { type: 'boolean' } },
+  words: 0,
   run,
 };
 
@@ -37,7 +34,7 @@ async function run(given: Given): Promise<number> {
   }
   const paint = paintFor(process.stdout);
   const width = widthOf(process.stdout);
-  print(`${all.map((tool) => shown(tool, width, paint)).join('\n\n')}\n`);
+  print(`${all.map((tool) => shown(tool, width, paint)).join('\n\n') || 'No tools.'}\n`);
   return 0;
 }
 
@@ -96,20 +93,32 @@ function argumentsOf({ properties, required }: JsonSchema): readonly Argument[] 
     return {
       name: `${printable(name)}${needed.includes(name) ? '' : '?'}`,
       type: typeOf(schema) + (fallback === undefined ? '' : ` = ${oneLine(JSON.stringify(fallback), 30)}`),
-      text: String(description),
+      text: typeof description === 'string' ? description : '',
     };
   });
 }
 
+/** Levels of lists and choices that are told. */
+const MAX_DEPTH = 3;
+
 /** A type as a person would say it; the whole schema is in `--json`. */
-function typeOf(schema: unknown): string {
-  if (!isPlainObject(schema)) return 'any';
-  const { type, enum: values, const: value, items } = schema;
+function typeOf(schema: unknown, depth = 0): string {
+  if (!isPlainObject(schema) || depth > MAX_DEPTH) return 'any';
+  const { type, enum: values, const: value, items, anyOf, oneOf, $ref } = schema;
   if (value !== undefined) return oneLine(JSON.stringify(value), 40);
   if (Array.isArray(values)) return oneLine(values.map((each) => JSON.stringify(each)).join(' | '), 40);
+  const choices = anyOf ?? oneOf;
+  if (Array.isArray(choices))
+    return oneLine([...new Set(choices.map((each) => typeOf(each, depth + 1)))].join(' | '), 40);
+  if (typeof $ref === 'string') return printable($ref.split('/').at(-1) ?? '');
   const types = [type].flat().filter((each) => typeof each === 'string');
   if (types.length === 0) return 'any';
-  return types
-    .map((each) => (each === 'array' && items !== undefined ? `${typeOf(items)}[]` : printable(each)))
-    .join(' | ');
+  const told = types.map((each) =>
+    each === 'array' && items !== undefined ? listOf(typeOf(items, depth + 1)) : printable(each),
+  );
+  return [...new Set(told)].join(' | ');
+}
+
+function listOf(type: string): string {
+  return type.includes(' | ') ? `(${type})[]` : `${type}[]`;
 }

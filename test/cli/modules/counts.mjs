@@ -1,5 +1,5 @@
 import { defineTool } from 'toolonion';
 
-export const tools = ['count', 'read'].map((name) =>
-  defineTool({ name, description: 'Counts.', readOnly: name === 'read', execute: () => console.error(`${name} ran`) }),
+export const tools = ['count', 'drop'].map((name) =>
+  defineTool({ name, description: 'Counts.', execute: () => console.error(`${name} ran`) }),
 );

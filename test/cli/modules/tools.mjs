@@ -62,6 +62,27 @@ export default new ToolRegistry([
     },
   }),
   defineTool({
+    name: 'busy',
+    description: 'Computes for some milliseconds.',
+    readOnly: true,
+    execute: () => {
+      const until = performance.now() + 5;
+      while (performance.now() < until);
+      return 'computed';
+    },
+  }),
+  defineTool({
+    name: 'meddles',
+    description: 'Changes what is not its own.',
+    readOnly: true,
+    execute: () => {
+      process.stdout.cork();
+      process.stdout.end();
+      Object.prototype.meddled = true;
+      return 'meddled';
+    },
+  }),
+  defineTool({
     name: 'paints',
     description: 'Gives a picture.',
     readOnly: true,

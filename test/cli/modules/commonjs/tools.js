@@ -1,0 +1,3 @@
+import { defineTool } from 'toolonion';
+
+export const hello = defineTool({ name: 'hello', description: 'Greets.', execute: () => 'hello' });
