@@ -1,28 +1,15 @@
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-
-const root = fileURLToPath(new URL('..', import.meta.url));
-
-interface Run {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+import { root } from './support/pages.ts';
+import { type Finished, runNode } from './support/process.ts';
 
 /** Runs a TypeScript file in a process of its own. */
-function run(...args: readonly string[]): Promise<Run> {
-  return new Promise((resolve) => {
-    const options = { cwd: root, timeout: 30_000 };
-    const child = execFile(process.execPath, ['--import', 'tsx', ...args], options, (_error, stdout, stderr) => {
-      resolve({ code: child.exitCode, stdout, stderr });
-    });
-  });
+function run(...args: readonly string[]): Promise<Finished> {
+  return runNode(['--import', 'tsx', ...args], { cwd: root });
 }
 
 describe('the demo', () => {
-  let demo: Run;
+  let demo: Finished;
 
   beforeAll(async () => {
     const { scripts } = JSON.parse(readFileSync(`${root}/package.json`, 'utf8'));

@@ -1,9 +1,9 @@
-import { execFile } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { fencesOf, isPrinted, printedBelow, readPage, root } from './support/pages.ts';
+import { type Finished, runNode } from './support/process.ts';
 
 /** A ```ts block of a page: a program of its own. */
 interface Example {
@@ -20,12 +20,6 @@ interface Example {
   readonly prints: string | undefined;
 }
 
-interface Run {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 const pages = ['README.md', 'CONTRIBUTING.md', ...markdownUnder('docs')];
 const examples = pages.flatMap(examplesOf);
 const running = examples.filter((example) => example.runs);
@@ -33,7 +27,7 @@ const running = examples.filter((example) => example.runs);
 let directory: string;
 let built: string;
 let compilerErrors: readonly string[];
-let runs: ReadonlyMap<Example, Run>;
+let runs: ReadonlyMap<Example, Finished>;
 
 beforeAll(async () => {
   await mkdir(join(root, 'node_modules', '.cache'), { recursive: true });
@@ -50,7 +44,7 @@ test('every example in the docs compiles with the flags of the project', () => {
 });
 
 test.each(running)('the example at $place runs and prints what the page says', (example) => {
-  const { code, stdout, stderr } = runs.get(example) as Run;
+  const { code, stdout, stderr } = runs.get(example) as Finished;
   const { prints = stdout } = example;
   expect({ code, stderr }).toEqual({ code: 0, stderr: code === 0 ? stderr : '' });
   expect(isPrinted(prints, stdout) ? prints : stdout).toBe(prints);
@@ -112,7 +106,9 @@ async function compile(): Promise<readonly string[]> {
     writeFile(join(built, 'package.json'), JSON.stringify({ name: 'toolonion', type: 'module', exports })),
     ...examples.map((example) => writeFile(join(directory, `${example.file}.mts`), example.code)),
   ]);
-  const { stdout } = await node(['node_modules/typescript/bin/tsc', '--pretty', 'false', '-p', directory]);
+  const { stdout } = await runNode(['node_modules/typescript/bin/tsc', '--pretty', 'false', '-p', directory], {
+    cwd: root,
+  });
   // Faults of the sources are told by the type check of the project.
   return stdout
     .split('\n')
@@ -128,22 +124,14 @@ function atPage(message: string): string {
 }
 
 /** Runs all examples, two at a time. */
-async function runAll(): Promise<ReadonlyMap<Example, Run>> {
-  const done = new Map<Example, Run>();
+async function runAll(): Promise<ReadonlyMap<Example, Finished>> {
+  const done = new Map<Example, Finished>();
   const waiting = [...running];
   async function work(): Promise<void> {
     for (let example = waiting.shift(); example !== undefined; example = waiting.shift()) {
-      done.set(example, await node([join(built, relative(root, directory), `${example.file}.mjs`)]));
+      done.set(example, await runNode([join(built, relative(root, directory), `${example.file}.mjs`)], { cwd: root }));
     }
   }
   await Promise.all([work(), work()]);
   return done;
-}
-
-function node(args: readonly string[]): Promise<Run> {
-  return new Promise((resolve) => {
-    const child = execFile(process.execPath, args, { cwd: root, timeout: 60_000 }, (_error, stdout, stderr) => {
-      resolve({ code: child.exitCode, stdout, stderr });
-    });
-  });
 }

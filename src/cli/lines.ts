@@ -67,7 +67,7 @@ export class LineReader {
 
   /** All at once where nothing is wrong with any: one look at the bytes, one text. */
   #pushAll(lines: Line[], bytes: Buffer): void {
-    if (isUtf8(bytes)) {
+    if (bytes.length <= this.#maxBytes && isUtf8(bytes)) {
       for (const text of bytes.toString('utf8').split('\n')) this.#pushText(lines, text);
       return;
     }
@@ -80,9 +80,10 @@ export class LineReader {
   }
 
   #push(lines: Line[], bytes: Buffer | undefined): void {
-    if (bytes !== undefined && isUtf8(bytes)) this.#pushText(lines, bytes.toString('utf8'));
+    const isTooLong = bytes === undefined || bytes.length > this.#maxBytes;
+    if (!isTooLong && isUtf8(bytes)) this.#pushText(lines, bytes.toString('utf8'));
     else {
-      const fault = bytes === undefined ? `it has more than ${this.#maxBytes} bytes` : 'it is not UTF-8';
+      const fault = isTooLong ? `it has more than ${this.#maxBytes} bytes` : 'it is not UTF-8';
       lines.push({ number: ++this.#number, text: '', fault });
     }
   }

@@ -36,8 +36,8 @@ export function clearStatus(): void {
   hasStatus = false;
 }
 
-/** What is not written yet. */
-let queue: Buffer[] = [];
+/** What is not written yet: texts, and what is left of one that was written in part. */
+let queue: (string | Buffer)[] = [];
 let fault: NodeJS.ErrnoException | undefined;
 let waiting = false;
 const wake: (() => void)[] = [];
@@ -49,7 +49,7 @@ const wake: (() => void)[] = [];
 export function print(text: string): void {
   if (text === '' || fault !== undefined) return;
   clearStatus();
-  queue.push(Buffer.from(text));
+  queue.push(text);
   if (!waiting) flush();
 }
 
@@ -87,8 +87,8 @@ function flush(tries = 0): void {
 function written(): boolean {
   try {
     for (let [first] = queue; first !== undefined; [first] = queue) {
-      const count = writeSync(1, first);
-      if (count < first.length) queue[0] = first.subarray(count);
+      const count = typeof first === 'string' ? writeSync(1, first) : writeSync(1, first);
+      if (count < Buffer.byteLength(first)) queue[0] = Buffer.from(first).subarray(count);
       else queue.shift();
     }
   } catch (error) {

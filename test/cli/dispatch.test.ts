@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ToolDispatchResult } from 'toolonion';
-import { Command, type Finished, finished, firstOf, jsonLines, type RunOptions } from '../support/command.ts';
+import { Command, firstOf, jsonLines, type RunOptions } from '../support/command.ts';
+import { type Finished, finished } from '../support/process.ts';
 
 let command: Command;
 

@@ -1,17 +1,9 @@
 import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process';
 import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-
-const root = fileURLToPath(new URL('../..', import.meta.url));
-
-/** What a command left behind. */
-export interface Finished {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+import { root } from './pages.ts';
+import { type Finished, finished } from './process.ts';
 
 export interface RunOptions {
   /** What comes on standard input. Default: nothing. */
@@ -73,21 +65,6 @@ export class Command {
     child.stdin.end(options.input ?? '');
     return finished(child);
   }
-}
-
-/** Waits for a process to end, and collects what it writes from now on. */
-export async function finished(child: ChildProcessWithoutNullStreams): Promise<Finished> {
-  let stdout = '';
-  let stderr = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
-  });
-  child.stdout.resume();
-  const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
-  return { code, stdout, stderr };
 }
 
 /** The first text a process writes to a stream. */

@@ -108,26 +108,17 @@ async function explain(path: string, name: string, given: JsonObject, { has, tex
   const modules = texts('tools');
   const prepared = modules.length === 0 ? { input: given } : await prepare(await loadTools(modules), name, given);
   const { input } = prepared;
-  if ('refused' in prepared) {
-    const { refused } = prepared;
-    const told = `${printable(name)} ${harmless(JSON.stringify(input))}\n  would be    refused before it is judged:\n`;
-    const lines = refused.split('\n').map((line) => `    ${harmless(line)}\n`);
-    print(has('json') ? json({ tool: name, arguments: input, refused }) : told + lines.join(''));
+  const explanation = 'refused' in prepared ? prepared : read.explain(name, input);
+  if (has('json')) {
+    print(`${JSON.stringify({ tool: name, arguments: input, ...explanation }, null, 2)}\n`);
     return 0;
   }
-  const explanation = read.explain(name, input);
   const paint = paintFor(process.stdout);
-  const rows = described(explanation).map((each) => `${row(each, paint)}\n`);
+  const rows = 'refused' in explanation ? refusal(explanation.refused) : described(explanation);
   print(
-    has('json')
-      ? json({ tool: name, arguments: input, ...explanation })
-      : `${printable(name)} ${harmless(JSON.stringify(input))}\n${rows.join('')}`,
+    `${printable(name)} ${harmless(JSON.stringify(input))}\n${rows.map((each) => `${row(each, paint)}\n`).join('')}`,
   );
   return 0;
-}
-
-function json(value: object): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
 }
 
 function argumentsIn(text = '{}'): JsonObject {
@@ -150,7 +141,7 @@ async function prepare(tools: readonly Tool[], name: string, input: JsonObject):
   return error === undefined ? { input: seen } : { input, refused: error.message };
 }
 
-type Prepared = { readonly input: unknown } | { readonly input: JsonObject; readonly refused: string };
+type Prepared = { readonly input: unknown } | { readonly input: unknown; readonly refused: string };
 
 type Row = readonly [label: string, text: string, style?: Style];
 
@@ -159,6 +150,11 @@ const WORDS: Readonly<Record<PolicyVerdict, Row>> = {
   ask: ['would be', 'asked about, and denied where nobody can be asked', 'yellow'],
   deny: ['would be', 'denied', 'red'],
 };
+
+function refusal(message: string): readonly Row[] {
+  const lines = message.split('\n').map((line): Row => ['', line]);
+  return [['would be', 'refused before it is judged', 'red'], ...lines];
+}
 
 function described(explanation: PolicyExplanation): readonly Row[] {
   const { verdict, reason, decidedBy, overruled, limitMs, outputLimit, logValues } = explanation;
