@@ -261,7 +261,10 @@ function ruleOf({ verdict, reason, when }: PolicyRule, place: string, fits: Rule
   const canJudge = (input: unknown): input is object => typeof input === 'object' && input !== null;
   // An argument that is missing is not as it should be.
   const fitsAll = (input: object) =>
-    checks.every(([name, check]) => Object.hasOwn(input, name) && !(check(Reflect.get(input, name)) instanceof Faults));
+    checks.every(([name, check]) => {
+      const value = Object.hasOwn(input, name) ? Reflect.get(input, name) : undefined;
+      return value !== undefined && !(check(value) instanceof Faults);
+    });
   return { ...shared, speaksOf: (input) => !canJudge(input) || fitsAll(input), canJudge };
 }
 
@@ -269,7 +272,9 @@ function ruleOf({ verdict, reason, when }: PolicyRule, place: string, fits: Rule
 function plainly(message: string): string {
   if (/call stack/.test(message)) return 'its "$ref" leads back to itself';
   if (message.includes('allowUnionTypes')) return 'give one "type", or a schema for each of them in "anyOf"';
-  return message.replace(/^strict mode: /, '').replace(/ at "#"| \(strict\w+\)| in schema at path "#"/g, '');
+  return message
+    .replace(/^strict mode: /, '')
+    .replace(/ at "#"| \(strict\w+\)| ignored in schema at path "#.*"| in schema at path "#"/g, '');
 }
 
 function numberOf(limit: number | 'none'): number {

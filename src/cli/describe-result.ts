@@ -83,6 +83,7 @@ function deedOf(outside: Passage, inside: Passage | undefined): string | undefin
   const answer = outside.outcome;
   if (answer === undefined) return 'gave no answer';
   if (answer.error?.code === 'internal' && answer !== inside?.outcome) return 'failed';
+  if (inside === undefined && answer.error?.code === 'cancelled') return 'cancelled';
   if (inside === undefined) return answer.isError ? 'refused' : 'answered';
   if (inside.call.aborted && !outside.call.aborted) return 'stopped waiting';
   if (answer === inside.outcome) return undefined;

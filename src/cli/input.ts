@@ -1,6 +1,7 @@
-import { fstatSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { createReadStream, fstatSync, openSync } from 'node:fs';
+import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
+import { complain } from './terminal.ts';
 import { UsageError } from './usage-error.ts';
 
 /** Milliseconds between two looks at an input that is to end; looks without anything new after which it ends; looks in all. */
@@ -33,8 +34,13 @@ export class Input {
   static async open(path: string | undefined): Promise<Input> {
     try {
       if (path === undefined || path === '-') return new Input(process.stdin, sizeOf(0));
-      const file = await open(path);
-      return new Input(file.createReadStream(), sizeOf(file.fd));
+      const file = openSync(path, 'r');
+      const size = sizeOf(file);
+      // A pipe is read like one: by the thread pool nothing could end a read that waits.
+      return new Input(
+        size === undefined ? new Socket({ fd: file, readable: true }) : createReadStream(path, { fd: file }),
+        size,
+      );
     } catch (error) {
       throw new UsageError(`The calls cannot be read: ${(error as Error).message}.`);
     }
@@ -47,7 +53,10 @@ export class Input {
       for await (const chunk of this.#stream as AsyncIterable<Buffer>) {
         this.#waiting = false;
         this.bytes += chunk.length;
+        // A pipe that is open is no reason to wait for a call that nothing will ever settle.
+        if (this.#stream instanceof Socket) this.#stream.unref();
         yield chunk;
+        if (this.#stream instanceof Socket) this.#stream.ref();
         this.#waiting = true;
       }
     } catch (error) {
@@ -61,10 +70,13 @@ export class Input {
     let looks = 0;
     let idle = 0;
     const timer = setInterval(() => {
+      // As long as calls are answered, and results wait for their reader, nothing is waited for.
+      if (!this.#waiting) return;
       looks++;
-      idle = this.#waiting && this.bytes === seen ? idle + 1 : 0;
+      idle = this.bytes === seen ? idle + 1 : 0;
       seen = this.bytes;
       if (idle < IDLE_LOOKS && (looks < MOST_LOOKS || this.size !== undefined)) return;
+      if (idle < IDLE_LOOKS) complain('Calls keep coming: those that are not read yet have no result.');
       clearInterval(timer);
       this.cutOff = true;
       this.#stream.destroy();

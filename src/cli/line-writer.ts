@@ -38,10 +38,10 @@ export class LineWriter {
     return printed();
   }
 
-  /** Writes what is left in a process that ends this moment. */
-  endNow(): void {
+  /** Writes what is left in a process that ends this moment. Tells whether the reader was quick enough for it. */
+  endNow(): boolean {
     this.#flush();
-    printNow();
+    return printNow();
   }
 
   #flush(): void {

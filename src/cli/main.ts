@@ -21,7 +21,7 @@ onStall(() => {
 });
 
 onOtherEnd(() => {
-  complain('The process was ended before the work was done, by a module perhaps.');
+  complain('The process was ended before the work was done, by a module or a tool perhaps.');
   process.exitCode = 2;
 });
 

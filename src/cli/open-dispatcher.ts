@@ -13,6 +13,7 @@ import {
   type DispatcherOptions,
   MAX_DELAY_MS,
   PermissionCheck,
+  type Tool,
   ToolContext,
   wildcard,
 } from '../index.ts';
@@ -68,11 +69,10 @@ export async function openDispatcher(given: Given, options: OpenOptions): Promis
   if (toolsModules.length === 0)
     throw new UsageError('--tools MODULE is missing, or --dispatcher MODULE in its place.');
   // First the command line, then what a stranger wrote: a slip is told at once.
-  const middleware = standard(await layersFor(given, options));
+  const policy = await policyFor(given);
+  const middleware = standard(await layersFor(given, options, policy));
   const tools = await loadTools(toolsModules);
-  for (const name of given.texts('allow')) {
-    if (!tools.some((tool) => wildcard(name)(tool.name))) complain(`--allow "${name}" fits no tool.`);
-  }
+  for (const warning of policy.warnings(tools)) complain(warning);
   return createDispatcher({
     tools,
     middleware,
@@ -92,16 +92,15 @@ function refuseLayerOptions(given: Given): void {
   }
 }
 
-async function layersFor(given: Given, options: OpenOptions): Promise<StandardOptions> {
+async function layersFor(given: Given, { level }: OpenOptions, { options }: PolicyParts): Promise<StandardOptions> {
   const limit = given.count('limit');
   const limitMs = given.count('limit-ms', MAX_DELAY_MS);
-  const logger = loggerFor(given.text('log') ?? options.level);
-  const { permission, timeout, outputLimit, logging } = await policyFor(given);
+  const logger = loggerFor(given.text('log') ?? level);
   return {
-    permission,
-    logging: { ...logging, logger },
-    outputLimit: limit === undefined ? outputLimit : { limit },
-    timeout: limitMs === undefined ? timeout : { limitMs },
+    permission: options.permission,
+    logging: { ...options.logging, logger },
+    outputLimit: limit === undefined ? options.outputLimit : { limit },
+    timeout: limitMs === undefined ? options.timeout : { limitMs },
   };
 }
 
@@ -111,12 +110,21 @@ function loggerFor(level: string): Logger {
   return pino({ level }, process.stderr.isTTY ? process.stderr : pino.destination({ dest: 2, sync: true }));
 }
 
-async function policyFor(given: Given): Promise<PolicyOptions> {
+/** What is asked of a policy here. */
+type PolicyParts = Pick<Policy, 'options' | 'warnings'>;
+
+async function policyFor(given: Given): Promise<PolicyParts> {
   const path = given.text('policy');
   const allow = given.texts('allow');
-  if (path === undefined) return { permission: { check: gateFor(allow) }, timeout: {}, outputLimit: {}, logging: {} };
+  if (path === undefined) {
+    const fits = (name: string, tools: readonly Tool[]) => tools.some((tool) => wildcard(name)(tool.name));
+    return {
+      options: { permission: { check: gateFor(allow) }, timeout: {}, outputLimit: {}, logging: {} },
+      warnings: (tools) => allow.flatMap((name) => (fits(name, [...tools]) ? [] : [`--allow "${name}" fits no tool.`])),
+    };
+  }
   if (allow.length > 0) throw new UsageError('--allow and --policy exclude each other: say it in the policy.');
-  return (await readPolicy(path, '--policy')).options;
+  return readPolicy(path, '--policy');
 }
 
 /** Without a policy: the tools that change nothing, and those that are named. */

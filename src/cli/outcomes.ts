@@ -1,5 +1,5 @@
 import { codeOf, printable, type ToolOutcome } from '../index.ts';
-import { grouped } from './terminal.ts';
+import { counted, grouped } from './terminal.ts';
 
 /** How many calls came out how. */
 export class Outcomes {
@@ -23,6 +23,6 @@ export class Outcomes {
     const kinds = [...this.#byCode]
       .sort(([, a], [, b]) => b - a)
       .map(([code, count]) => `${grouped(count)} ${printable(code)}`);
-    return `${this.calls === 1 ? '1 call' : `${grouped(this.calls)} calls`}: ${kinds.join(', ')}.`;
+    return `${counted(this.calls, 'call')}: ${kinds.join(', ')}.`;
   }
 }

@@ -68,11 +68,13 @@ export function printFault(): NodeJS.ErrnoException | undefined {
   return fault;
 }
 
-/** Writes what is left in a process that ends this moment. */
-export function printNow(): void {
-  for (let left = LAST_MS; left > 0 && !written(); left -= RETRY_MS) {
+/** Writes what is left in a process that ends this moment. Tells whether the reader was quick enough for it. */
+export function printNow(): boolean {
+  for (let left = LAST_MS; left > 0; left -= RETRY_MS) {
+    if (written()) return true;
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
   }
+  return written();
 }
 
 function flush(tries = 0): void {

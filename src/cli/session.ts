@@ -9,7 +9,7 @@ import type { LineWriter } from './line-writer.ts';
 import { type Line, LineReader } from './lines.ts';
 import { Outcomes } from './outcomes.ts';
 import { READER_GONE } from './output.ts';
-import { complain, grouped } from './terminal.ts';
+import { complain, counted, grouped, rate } from './terminal.ts';
 
 /** Milliseconds after which the event loop has its turn. */
 const TURN_MS = 4;
@@ -21,6 +21,10 @@ export interface Format {
   print(result: ToolDispatchResult, line: Line): string;
   /** What is printed in the end. */
   summary?(outcomes: Outcomes): string;
+}
+
+function isResult(value: unknown): value is ToolDispatchResult {
+  return isOutcome(value) && typeof (value as Partial<ToolDispatchResult>).requested?.name === 'string';
 }
 
 /** Takes calls from an input, one after the other, and writes a result for each line that is not blank. */
@@ -73,8 +77,7 @@ export class Session {
     const { calls, failed } = this.#outcomes;
     const share = size ? `${Math.floor((100 * bytes) / size)} % of the input, ` : '';
     const perSecond = (1000 * calls) / (performance.now() - this.#startedAt);
-    const rate = perSecond < 10 ? perSecond.toFixed(1) : grouped(perSecond);
-    return `${share}${grouped(calls)} calls, ${grouped(failed)} failed, ${rate} per second`;
+    return `${share}${counted(calls, 'call')}, ${grouped(failed)} failed, ${rate(perSecond)} per second`;
   }
 
   async #answerLines(input: Input): Promise<void> {
@@ -97,7 +100,7 @@ export class Session {
       // Here and not in a function of its own, which would cost a promise for each call.
       try {
         result = 'fault' in read ? this.#faulty(read) : await this.#format.dispatch(read.call, this.#calls.signal);
-        if (!isOutcome(result)) throw new TypeError('what it gave is none');
+        if (!isResult(result)) throw new TypeError('what it gave is none');
       } catch (thrown) {
         result = this.#broken(read, thrown);
       }
@@ -153,12 +156,13 @@ export class Session {
     };
     onStray(stray);
     onStall(() => this.#skip());
-    process.on('exit', () => this.#writer.endNow());
+    process.on('exit', () => {
+      if (!this.#writer.endNow()) complain('Not all results are written: whoever reads them is too slow.');
+    });
     onOtherEnd(() => {
       const what = this.#done ? 'its tools still ran' : `line ${this.#line} was answered`;
-      complain(
-        `The process was ended while ${what}, by a tool perhaps.${this.#done ? '' : ' Later lines have no result.'}`,
-      );
+      const lost = this.#done ? '' : ' That line and all later ones have no result.';
+      complain(`The process was ended while ${what}, by a tool perhaps.${lost}`);
       process.exitCode = 1;
     });
   }

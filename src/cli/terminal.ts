@@ -92,6 +92,16 @@ export function grouped(count: number): string {
   return Math.round(count).toLocaleString('en-US');
 }
 
+/** How often something happens: with a digit more where that is seldom. */
+export function rate(perSecond: number): string {
+  return perSecond < 10 ? perSecond.toFixed(1) : grouped(perSecond);
+}
+
+/** 2 and `call` as `2 calls`. */
+export function counted(count: number, what: string): string {
+  return `${grouped(count)} ${what}${count === 1 ? '' : 's'}`;
+}
+
 /** A time in the unit that suits it. */
 export function duration(ms: number): string {
   if (Math.abs(ms) >= 1000) return `${(ms / 1000).toFixed(2)} s`;

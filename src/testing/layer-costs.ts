@@ -11,6 +11,8 @@ import { answeredBy, standIns } from './stand-in.ts';
 export interface LayerCosts {
   /** Calls the layers were timed on. */
   readonly sampled: number;
+  /** Rounds that were timed. */
+  readonly rounds: number;
   readonly durationsMs: readonly number[];
   readonly bytesPerCall: number;
   readonly layers: readonly LayerCost[];
@@ -77,7 +79,7 @@ export async function layerCosts(
     costs.push({ name, takenAwayUs, ownUs: (ownUs[place] as number) - probeUs, bytes });
   }
   const durationsMs = await durationsOf(whole, sample, passes, now);
-  return { layers: costs, sampled: sample.length, probeUs, durationsMs, bytesPerCall };
+  return { layers: costs, sampled: sample.length, rounds: wholeUs.length, probeUs, durationsMs, bytesPerCall };
 }
 
 /** Microseconds of a call, by task and round. */

@@ -45,6 +45,8 @@ export interface Measurement {
   readonly layers: readonly LayerCost[];
   /** On how many of the calls the layers were timed: as many as can take turns. */
   readonly sampled: number;
+  /** Rounds in which they were timed. */
+  readonly rounds: number;
   /** Microseconds one probe adds, already taken off the layers' own time: how exact that can be. */
   readonly probeUs: number;
 }

@@ -33,7 +33,7 @@ interface Take {
 
 /**
  * Dispatches calls to their tools, in rounds over all of them. The first and the last run of each goes past probes, which keep the
- * spans and the tool's answer. A tool that does not say that it may run twice runs once, under whatever name it was called.
+ * spans and the tool's answer. A call whose tool does not say that it may run twice is dispatched once, under whatever name the tool was called.
  */
 export async function record(
   dispatcher: Dispatcher,

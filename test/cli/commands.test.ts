@@ -216,6 +216,7 @@ describe('toolonion policy explain', () => {
   time limit  5000 ms, by default.limitMs
   answer      as long as it is, by tools.echo.outputLimit
   log         with values, by tools["e*"].logValues
+  but         for arguments just as given: --tools MODULE has them checked, and defaults filled in
 `);
     expect(await printed('policy', 'explain', path, 'echo')).toContain(
       '  would be    allowed\n  decided by  tools["e*"].permission\n',
@@ -254,10 +255,10 @@ describe('toolonion policy explain', () => {
   });
 
   test.each<[readonly string[], string]>([
-    [['policy'], 'Give check FILE, or explain FILE TOOL [ARGUMENTS] [--json].'],
-    [['policy', 'explain', 'fine.json'], 'Give check FILE, or explain FILE TOOL [ARGUMENTS] [--json].'],
+    [['policy'], 'Give policy check FILE, or policy explain FILE TOOL [ARGUMENTS] [--json].'],
+    [['policy', 'explain', 'fine.json'], 'Give policy check FILE, or policy explain FILE TOOL [ARGUMENTS] [--json].'],
     [['policy', 'check', 'nowhere.json'], '"nowhere.json" cannot be read: ENOENT'],
-    [['policy', 'check', 'fine.json', '--json'], 'Give check FILE'],
+    [['policy', 'check', 'fine.json', '--json'], 'Give policy check FILE'],
     [['policy', 'explain', 'nowhere.json', 'echo'], '"nowhere.json" cannot be read: ENOENT'],
     [['policy', 'explain', 'explained.json', 'echo', '{text'], 'ARGUMENTS is no JSON: it goes wrong at character 2.'],
     [
@@ -311,7 +312,15 @@ describe('toolonion bench', () => {
   test('gives all figures as JSON, whatever the tools print', async () => {
     const { stdout, stderr } = await command.run([...QUICK, await file('bench.jsonl', CALLS), '--json']);
     const figures = JSON.parse(stdout);
-    expect(Object.keys(figures)).toEqual(['calls', 'withTools', 'dispatching', 'layers', 'sampled', 'probeUs']);
+    expect(Object.keys(figures)).toEqual([
+      'calls',
+      'withTools',
+      'dispatching',
+      'layers',
+      'sampled',
+      'rounds',
+      'probeUs',
+    ]);
     expect(figures.calls).toMatchObject([
       { outcome: 'ok', runs: 3 },
       { outcome: 'denied', runs: 1 },

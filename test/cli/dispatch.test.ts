@@ -1,7 +1,8 @@
 // The command as a process of its own, with pipes and files.
 
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { openSync } from 'node:fs';
+import { existsSync, openSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -202,6 +203,17 @@ describe('what a tool does to the process', () => {
     expect(ran.stderr).toContain('Line 1 waits for what will never come, and is answered as cancelled.');
   }, 20_000);
 
+  test('so it is for somebody who waits for the answer before there is more', async () => {
+    const policy = { default: { permission: 'allow', limitMs: 'none' } };
+    await writeFile(join(command.directory, 'no-limit.json'), JSON.stringify(policy));
+    const child = command.start([...QUIET, '--policy', 'no-limit.json']);
+    child.stdin.write('{"name":"never"}\n');
+    expect(JSON.parse(await firstOf(child.stdout)).error.code).toBe('cancelled');
+    child.stdin.end(`${echo('more')}\n`);
+    const { stdout } = await finished(child);
+    expect(JSON.parse(stdout).content).toBe('more');
+  }, 20_000);
+
   test('so it is where lines come later, on a pipe that is open', async () => {
     const policy = { default: { permission: 'allow', limitMs: 'none' } };
     await writeFile(join(command.directory, 'no-limit.json'), JSON.stringify(policy));
@@ -221,7 +233,7 @@ describe('what a tool does to the process', () => {
     const ran = await dispatch([echo('one'), { name: 'exits' }, echo('never')]);
     expect(ran.results.map(({ content }) => content)).toEqual(['one']);
     expect(ran.stderr).toContain(
-      'The process was ended while line 2 was answered, by a tool perhaps. Later lines have no result.',
+      'The process was ended while line 2 was answered, by a tool perhaps. That line and all later ones have no result.',
     );
     expect(ran.code).toBe(1);
   });
@@ -334,6 +346,18 @@ describe('Ctrl-C', () => {
     expect([results.length + 1, ran.code]).toEqual([401, 130]);
   }, 20_000);
 
+  test('ends a command that reads from a named pipe which somebody holds open', async () => {
+    const named = join(command.directory, 'named');
+    const writer = spawn('sh', ['-c', `mkfifo ${named} && (echo '${echo('one')}'; sleep 15) > ${named}`]);
+    while (!existsSync(named)) await new Promise((resolve) => setTimeout(resolve, 10));
+    const child = command.start([...QUIET, 'named']);
+    await firstOf(child.stdout);
+    child.kill('SIGINT');
+    const { code } = await finished(child);
+    writer.kill();
+    expect(code).toBe(130);
+  }, 14_000);
+
   test('once is enough where calls keep coming', async () => {
     const child = command.start(QUIET);
     child.stdin.on('error', () => {});
@@ -414,6 +438,20 @@ test('standard error that nobody reads harms nothing', async () => {
   expect(jsonLines(stdout).length).toBe(5);
   expect(code).toBe(1);
 }, 20_000);
+
+test('the lines that are left are answered for a slow reader as well', async () => {
+  const child = command.start(QUIET);
+  child.stdin.on('error', () => {});
+  child.stdout.pause();
+  child.stdin.end(`${echo('x'.repeat(200))}\n`.repeat(20_000));
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  child.kill('SIGINT');
+  // Longer than an interrupted command reads on from a pipe.
+  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  const ran = await finished(child);
+  expect(jsonLines(ran.stdout).length).toBe(20_000);
+  expect(ran.code).toBe(130);
+}, 30_000);
 
 describe('what may run', () => {
   test('without a policy: what says that it is read-only; all else is told how it could', async () => {
@@ -535,7 +573,9 @@ describe('a module', () => {
   test('that ends the process does not end it as if all were well', async () => {
     for (const name of ['dispatch', 'tools']) {
       const ran = await command.run([name, '--tools', 'ends.mjs'], { input: echo('one') });
-      expect(ran.stderr).toBe('toolonion: The process was ended before the work was done, by a module perhaps.\n');
+      expect(ran.stderr).toBe(
+        'toolonion: The process was ended before the work was done, by a module or a tool perhaps.\n',
+      );
       expect([ran.code, ran.stdout]).toEqual([2, '']);
     }
   });
@@ -716,7 +756,6 @@ describe('for people', () => {
 });
 
 test('redirected files work as pipes do', async () => {
-  const { spawn } = await import('node:child_process');
   await writeFile(join(command.directory, 'in.jsonl'), `${echo('one')}\n${echo('two')}`);
   const open = (name: string, flags: string) => openSync(join(command.directory, name), flags);
   const stdio = [open('in.jsonl', 'r'), open('out.jsonl', 'w'), open('log.jsonl', 'w')];

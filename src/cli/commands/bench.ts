@@ -1,5 +1,12 @@
 import { type Dispatcher, printable, type ToolCallRequest } from '../../index.ts';
-import { type Cost, type MeasuredCall, type Measurement, measure, type Span } from '../../testing/index.ts';
+import {
+  type Cost,
+  type LayerCost,
+  type MeasuredCall,
+  type Measurement,
+  measure,
+  type Span,
+} from '../../testing/index.ts';
 import { readCall } from '../calls.ts';
 import type { Command, Given } from '../command.ts';
 import { leave, onStall } from '../ending.ts';
@@ -14,12 +21,14 @@ import { startProgress } from '../progress.ts';
 import {
   columns,
   complain,
+  counted,
   duration,
   grouped,
   layerName,
   oneLine,
   type Paint,
   paintFor,
+  rate,
   widthOf,
   wrapped,
 } from '../terminal.ts';
@@ -37,14 +46,18 @@ layers themselves run each time: a log is written, somebody is asked.
 
 ${DISPATCHER_HELP}  --calls FILE         calls, one a line, as toolonion dispatch takes them; - for standard input
   --repeats N          how often a call is dispatched to a tool that may run again; default 20
-  --rounds N           rounds in which the layers are timed; default 31
+  --rounds N           rounds in which the layers are timed, for ten seconds at the most; default 31
   --show N             the call, counted from 1, that is drawn layer by layer; default: the one with
                        the largest median
   --json               all figures, as JSON
   --quiet              nothing about how far it is
 
+Without --log there is none of these layers; a dispatcher of your own logs as it does.
+
+Exit code: 0; 2 if the command cannot be used so, or a tool brought it down; 130 after Ctrl-C.
+
 Examples:
-  toolonion bench --dispatcher dispatcher.js --calls calls.jsonl
+  toolonion bench --dispatcher dispatcher.js --calls calls.jsonl 2> log.jsonl
   toolonion bench --tools tools.js --policy policy.json --calls calls.jsonl --json
 `;
 
@@ -126,7 +139,7 @@ async function readCalls(path: string): Promise<readonly ToolCallRequest[]> {
 function report({ middlewareNames }: Dispatcher, measurement: Measurement, show: number | undefined): string {
   const paint = paintFor(process.stdout);
   const width = widthOf(process.stdout);
-  const { calls, withTools, dispatching, layers, sampled, probeUs } = measurement;
+  const { calls, withTools, dispatching, layers, sampled, rounds, probeUs } = measurement;
   const onion = middlewareNames.length === 0 ? 'no layers' : middlewareNames.map(layerName).join(' › ');
   const outcomes = new Outcomes();
   for (const { outcome } of calls) outcomes.add(outcome, outcome !== 'ok');
@@ -138,8 +151,8 @@ function report({ middlewareNames }: Dispatcher, measurement: Measurement, show:
   if (layers.length > 0) {
     const taken = sampled === calls.length ? 'all calls' : `${grouped(sampled)} of the calls`;
     sections.push(
-      paint(`What each layer adds to a call (stand-ins for the tools, ${taken})`, 'bold'),
-      columns([LAYER_HEAD, ...layers.map(layerRow)], paint),
+      paint(`What each layer adds to a call (stand-ins for the tools, ${taken}, ${counted(rounds, 'round')})`, 'bold'),
+      columns([LAYER_HEAD, ...layers.map((layer) => layerRow(layer, rounds))], paint),
       explanation(probeUs, width, paint),
     );
   }
@@ -155,7 +168,7 @@ function costRow(
   { dispatches, p50Ms, p90Ms, p99Ms, maxMs, perSecond, bytesPerCall }: Cost,
 ): readonly string[] {
   const times = [p50Ms, p90Ms, p99Ms, maxMs].map(duration);
-  return [name, grouped(dispatches), ...times, grouped(perSecond), grouped(bytesPerCall)];
+  return [name, grouped(dispatches), ...times, rate(perSecond), grouped(bytesPerCall)];
 }
 
 /** Calls that are listed. */
@@ -175,11 +188,14 @@ function callRow(index: number, { request, outcome, runs, durationMs }: Measured
 
 const LAYER_HEAD = ['layer', 'taken away', 'middle 80 %', 'own time', 'bytes'];
 
-function layerRow({ name, takenAwayUs, ownUs, bytes }: Measurement['layers'][number]): readonly string[] {
+/** Fewer rounds tell nothing of the noise. */
+const TELLING_ROUNDS = 7;
+
+function layerRow({ name, takenAwayUs, ownUs, bytes }: LayerCost, rounds: number): readonly string[] {
   const us = (value: number) => duration(value / 1000);
   const { median, low, high } = takenAwayUs;
   // A difference that may as well be none is not told from the noise.
-  const told = low <= 0 && high >= 0 ? `~ ${us(median)}` : us(median);
+  const told = rounds < TELLING_ROUNDS || (low <= 0 && high >= 0) ? `~ ${us(median)}` : us(median);
   return [layerName(name), told, `${us(low)} to ${us(high)}`, us(ownUs), grouped(bytes)];
 }
 

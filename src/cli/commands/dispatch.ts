@@ -20,15 +20,16 @@ result a line out, in the same order. The log goes to standard error, and so doe
 
 A call is {"name": "read_file", "arguments": {"path": "a.txt"}, "id": "call_1"}. The arguments may
 be an object, or its text, as most providers give it; the id may be missing. A result is what
-dispatch gives: content, isError, error, notes, toolCallId, durationMs, requested.
+dispatch gives: resolvedToolName, content, isError, notes, toolCallId, durationMs, requested, and
+where there are any structured, error, control.
 
-${DISPATCHER_HELP}  --format FORMAT      json: a line for each result; text: for people to read, without a log unless
-                       --log asks for one
+${DISPATCHER_HELP}  --format FORMAT      json: a line for each result, and --log info unless it says otherwise;
+                       text: for people to read, and --log silent
   --quiet              no log of these layers, and nothing about how far it is
 
 Exit code: 0 if no call failed; 1 if one did, or if a tool failed where nobody waited for it; 2 if
 the command cannot be used so; 130 after Ctrl-C, 143 after SIGTERM; 141 if whoever reads the results
-has gone away.
+has gone away; 70 if the command itself is at fault.
 
 After Ctrl-C the call under way is stopped and answered for, and all that are left are answered as
 cancelled; after a second one the process ends.
@@ -63,7 +64,8 @@ async function run(given: Given): Promise<number> {
   );
   const session = new Session((asText ? textFormat : jsonFormat)(dispatcher), new LineWriter(), interrupt, late);
   if (input.isTerminal && !quiet) complain('Reading calls from the terminal, one a line. Ctrl-D ends them.');
-  const endProgress = quiet ? () => {} : startProgress(() => session.status(input));
+  // Whoever types sees how far it is, and must not be written over.
+  const endProgress = quiet || input.isTerminal ? () => {} : startProgress(() => session.status(input));
   await session.answerAll(input).finally(endProgress);
   return session.exitCode;
 }

@@ -3,7 +3,7 @@ import { printable } from '../../index.ts';
 import type { Command, Given } from '../command.ts';
 import { openDispatcher } from '../open-dispatcher.ts';
 import { print } from '../output.ts';
-import { layerName, oneLine, type Paint, paintFor, widthOf, wrapped } from '../terminal.ts';
+import { counted, layerName, oneLine, type Paint, paintFor, widthOf, wrapped } from '../terminal.ts';
 
 const HELP = `Usage: toolonion inspect --dispatcher MODULE [--json]
        toolonion inspect --tools MODULE [--json]
@@ -47,8 +47,7 @@ async function run(given: Given): Promise<number> {
 
 function toolsLine(names: readonly string[], width: number): string {
   if (names.length === 0) return 'no tools';
-  const count = names.length === 1 ? '1 tool' : `${names.length} tools`;
-  return oneLine(`${count}: ${names.map(printable).join(', ')}`, Math.min(60, width - 30));
+  return oneLine(`${counted(names.length, 'tool')}: ${names.map(printable).join(', ')}`, Math.min(60, width - 30));
 }
 
 /** Boxes in boxes: a call goes in from the left, through each wall, and its answer comes out the same way. */

@@ -27,7 +27,7 @@ const HELP = `Usage: toolonion policy check FILE [--tools MODULE]
 
 A policy says in JSON what tools may do: for all of them, and for some by name.
 
-  check      reads the file and names every fault in it
+  check      reads the file and names what is wrong in it
   explain    says what would become of a call, and which rule decides
 
   --tools MODULE  a module that exports tools; may be repeated. check then warns of entries that fit
@@ -59,7 +59,7 @@ Exit code: 0; 1 if check finds a fault or a likely mistake; 2 if the command can
 
 Examples:
   toolonion policy check policy.json --tools tools.js
-  toolonion policy explain policy.json write_file '{"path":"notes/today"}'
+  toolonion policy explain policy.json write_file '{"path":"notes/today"}' --tools tools.js
 `;
 
 export const policy: Command = {
@@ -77,7 +77,9 @@ async function run(given: Given): Promise<number> {
   if (verb === 'explain' && (words.length === 2 || words.length === 3)) {
     return explain(file as string, name as string, argumentsIn(text), given);
   }
-  throw new UsageError('Give check FILE, or explain FILE TOOL [ARGUMENTS] [--json].');
+  throw new UsageError(
+    'Give policy check FILE, or policy explain FILE TOOL [ARGUMENTS] [--json]. See toolonion policy --help.',
+  );
 }
 
 async function check(path: string, given: Given): Promise<number> {
@@ -114,7 +116,7 @@ async function explain(path: string, name: string, given: JsonObject, { has, tex
     return 0;
   }
   const paint = paintFor(process.stdout);
-  const rows = 'refused' in explanation ? refusal(explanation.refused) : described(explanation);
+  const rows = 'refused' in explanation ? refusal(explanation.refused) : described(explanation, modules.length > 0);
   print(
     `${printable(name)} ${harmless(JSON.stringify(input))}\n${rows.map((each) => `${row(each, paint)}\n`).join('')}`,
   );
@@ -156,7 +158,7 @@ function refusal(message: string): readonly Row[] {
   return [['would be', 'refused before it is judged', 'red'], ...lines];
 }
 
-function described(explanation: PolicyExplanation): readonly Row[] {
+function described(explanation: PolicyExplanation, isPrepared: boolean): readonly Row[] {
   const { verdict, reason, decidedBy, overruled, limitMs, outputLimit, logValues } = explanation;
   const rows: Row[] = [WORDS[verdict]];
   if (reason !== undefined) rows.push(['reason', reason]);
@@ -172,6 +174,8 @@ function described(explanation: PolicyExplanation): readonly Row[] {
     ),
   ]);
   rows.push(['log', sourced(logValues, (value) => (value ? 'with values' : 'without values'), 'logging')]);
+  if (!isPrepared)
+    rows.push(['but', 'for arguments just as given: --tools MODULE has them checked, and defaults filled in']);
   return rows;
 }
 
