@@ -1,4 +1,4 @@
-import { createReadStream, fstatSync, openSync } from 'node:fs';
+import { createReadStream, fstatSync, openSync, type Stats } from 'node:fs';
 import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { complain } from './terminal.ts';
@@ -31,16 +31,14 @@ export class Input {
   }
 
   /** @throws UsageError where the file cannot be read. */
-  static async open(path: string | undefined): Promise<Input> {
+  static open(path: string | undefined): Input {
     try {
-      if (path === undefined || path === '-') return new Input(process.stdin, sizeOf(0));
-      const file = openSync(path, 'r');
-      const size = sizeOf(file);
-      // A pipe is read like one: by the thread pool nothing could end a read that waits.
-      return new Input(
-        size === undefined ? new Socket({ fd: file, readable: true }) : createReadStream(path, { fd: file }),
-        size,
-      );
+      if (path === undefined || path === '-') return new Input(process.stdin, sizeIn(fstatSync(0)));
+      const fd = openSync(path, 'r');
+      const stat = fstatSync(fd);
+      // What is a pipe is read as one: a read that waits in the thread pool could not be ended.
+      const isPipe = stat.isFIFO() || stat.isSocket();
+      return new Input(isPipe ? new Socket({ fd, readable: true }) : createReadStream(path, { fd }), sizeIn(stat));
     } catch (error) {
       throw new UsageError(`The calls cannot be read: ${(error as Error).message}.`);
     }
@@ -86,8 +84,7 @@ export class Input {
 }
 
 /** The size of a file; undefined for anything that has none. */
-function sizeOf(descriptor: number): number | undefined {
-  const stat = fstatSync(descriptor);
+function sizeIn(stat: Stats): number | undefined {
   if (stat.isDirectory()) throw new Error('it is a directory');
   return stat.isFile() ? stat.size : undefined;
 }

@@ -75,6 +75,9 @@ describe('toolonion dispatch', () => {
   test('reads a file as well, in the place of standard input', async () => {
     await writeFile(join(command.directory, 'calls.jsonl'), `${echo('from a file')}\n`);
     expect(codes(await dispatch([], [...QUIET, 'calls.jsonl']))).toEqual(['ok']);
+    const piped = await command.shell(`echo '${echo('one')}' | toolonion ${QUIET.join(' ')} /dev/stdin`);
+    expect(JSON.parse(piped.stdout).content).toBe('one');
+    expect((await dispatch([], [...QUIET, '/dev/null'])).code).toBe(0);
     const missing = await dispatch([], [...QUIET, 'missing.jsonl']);
     expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining('The calls cannot be read: ENOENT')]);
     const directory = await dispatch([], [...QUIET, '.']);

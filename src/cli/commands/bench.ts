@@ -121,7 +121,7 @@ async function run(given: Given): Promise<number> {
 
 /** The calls of a file. @throws UsageError naming the line that holds none: figures of half the calls would mislead. */
 async function readCalls(path: string): Promise<readonly ToolCallRequest[]> {
-  const input = await Input.open(path);
+  const input = Input.open(path);
   const reader = new LineReader();
   const lines = [];
   for await (const chunk of input.chunks()) lines.push(...reader.take(chunk));

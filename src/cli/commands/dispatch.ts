@@ -53,7 +53,7 @@ async function run(given: Given): Promise<number> {
   const quiet = given.has('quiet');
   const asText = isText(given.text('format') ?? 'json');
   if (quiet && given.text('log') !== undefined) throw new UsageError('--quiet and --log exclude each other.');
-  const input = await Input.open(path);
+  const input = Input.open(path);
   // A dispatcher of one's own tells its own host of late tools.
   const late = given.text('dispatcher') === undefined ? new LateTools() : new NoLateTools();
   const level = quiet || asText ? 'silent' : 'info';
