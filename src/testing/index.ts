@@ -1,11 +1,11 @@
-export {
-  type Cost,
-  type LayerCost,
-  type MeasuredCall,
-  type Measurement,
-  type MeasureOptions,
-  type MeasureProgress,
-  measure,
-} from './measure.ts';
+export { measure } from './measure.ts';
+export type {
+  Cost,
+  LayerCost,
+  MeasuredCall,
+  Measurement,
+  MeasureOptions,
+  MeasureProgress,
+} from './measurement.ts';
 export type { Spread } from './rounds.ts';
 export { emptyTrace, type Passage, type Span, spansOf, type Trace, tracedIn, withProbes } from './spans.ts';

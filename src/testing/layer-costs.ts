@@ -1,7 +1,7 @@
 import type { Dispatcher } from '../dispatcher.ts';
 import type { Middleware } from '../middleware.ts';
 import type { DispatchOptions, ToolCallRequest } from '../request.ts';
-import type { LayerCost, MeasureSettings } from './measure.ts';
+import type { LayerCost, MeasureSettings } from './measurement.ts';
 import type { RecordedCall } from './record.ts';
 import { bytesOf, percentile, spreadOf, type Task, timeOf, timeRounds } from './rounds.ts';
 import { emptyTrace, spansOf, tracedIn, withProbes } from './spans.ts';

@@ -5,7 +5,7 @@ import { codeOf, fail, type ToolDispatchResult } from '../outcome.ts';
 import type { DispatchOptions, ToolCallRequest } from '../request.ts';
 import type { Setting } from '../settings.ts';
 import type { Tool } from '../tool.ts';
-import type { MeasuredCall, MeasureSettings } from './measure.ts';
+import type { MeasuredCall, MeasureSettings } from './measurement.ts';
 import { countAllocated, percentile } from './rounds.ts';
 import { emptyTrace, spansOf, tracedIn, withProbes } from './spans.ts';
 import { type Answer, answerOf } from './stand-in.ts';
