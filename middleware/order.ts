@@ -29,7 +29,9 @@ const NEEDED: readonly (readonly [name: string, otherwise: string])[] = [
  */
 export function orderWarnings(names: readonly string[]): readonly OrderWarning[] {
   const pairs = PAIRS.flatMap(([outer, inner, otherwise]) => {
-    const places = [names.indexOf(inner), names.lastIndexOf(outer)] as const;
+    // Of what sees or checks calls the outermost does it; of what waits or cuts, each does.
+    const place = outer === 'logging' || outer === 'validation' ? names.indexOf(outer) : names.lastIndexOf(outer);
+    const places = [names.indexOf(inner), place] as const;
     if (places[0] < 0 || places[1] < places[0]) return [];
     return { places, message: `"${outer}" is inside "${inner}": ${otherwise}. Put it outside.` };
   });

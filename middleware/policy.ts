@@ -187,7 +187,7 @@ export function policy(document: PolicyDocument): Policy {
       const unused = entries.flatMap(({ name, fits }) =>
         all.some((tool) => fits(tool.name)) ? [] : [`${placeOf(name)} fits no tool.`],
       );
-      return [...unused, ...rules.flatMap((rule) => unknownArguments(rule, all))];
+      return [...unused, ...[...rules, ...defaults].flatMap((rule) => unknownArguments(rule, all))];
     },
   };
 }

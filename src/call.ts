@@ -258,7 +258,10 @@ export class ToolCall {
 
   /** Stops the call here, to be answered later: a tool or middleware returns or throws what this makes. */
   suspend(request: SuspendRequest): ControlSignal {
-    return controlSignal({ type: 'suspend', toolCallId: this.id, request });
+    // Read here and once: what throws is then a failure of whoever suspends.
+    const { reason, payload } = request;
+    const own = { reason: typeof reason === 'string' ? reason : '', ...(payload !== undefined && { payload }) };
+    return controlSignal({ type: 'suspend', toolCallId: this.id, request: own });
   }
 
   /** What a log or a debugger shows: everything of the call but the session. */

@@ -670,6 +670,44 @@ describe('what a host attaches', () => {
 });
 
 describe('control signals', () => {
+  test.each<[string, (call: ToolCall) => unknown]>([
+    ['nothing', (call) => call.suspend(undefined as never)],
+    [
+      'what throws when it is read',
+      (call) =>
+        call.suspend({
+          get reason(): string {
+            throw new Error('no reading');
+          },
+        }),
+    ],
+  ])('suspending with %s fails like any tool, at once or later', async (_, suspend) => {
+    const atOnce = defineTool({ name: 'atOnce', description: 'Suspends.', execute: (_input, call) => suspend(call) });
+    const later = defineTool({
+      name: 'later',
+      description: 'Suspends.',
+      execute: async (_input, call) => suspend(call),
+    });
+    const dispatcher = createDispatcher({ tools: [atOnce, later] });
+    for (const name of ['atOnce', 'later']) {
+      expect((await dispatcher.dispatch({ name })).error).toMatchObject({ code: 'execution_failed', executed: 'yes' });
+    }
+  });
+
+  test('suspending without a reason is a suspension with empty content', async () => {
+    const tool = defineTool({
+      name: 'wait',
+      description: 'Waits.',
+      execute: async (_, call) => call.suspend({ payload: 1 } as never),
+    });
+    const result = await createDispatcher({ tools: [tool] }).dispatch({ name: 'wait' });
+    expect(result).toMatchObject({
+      content: '',
+      isError: false,
+      control: { type: 'suspend', request: { payload: 1 } },
+    });
+  });
+
   test('a tool that suspends is no failure, and every layer passes the signal on by identity', async () => {
     for (const how of ['return', 'throw', 'reject'] as const) {
       const tool = defineTool({

@@ -16,20 +16,21 @@ export function brokenCall(line: number, call: Partial<FaultyCall>, cause: unkno
 
 function resultOf(
   line: number,
-  { id = `line-${line}`, name = '' }: Partial<FaultyCall>,
+  { id, name = '' }: Partial<FaultyCall>,
   code: ToolErrorCode,
   message: string,
   options?: ToolErrorOptions,
 ): ToolDispatchResult {
   const error = toolError(code, message, options);
-  const requested = { id, name, input: {} };
+  const requested = { ...(id !== undefined && { id }), name, input: {} };
+  const toolCallId = id || `line-${line}`;
   return {
     resolvedToolName: name,
     content: message,
     isError: true,
     error,
     notes: [],
-    toolCallId: id,
+    toolCallId,
     durationMs: 0,
     requested,
   };

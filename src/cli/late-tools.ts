@@ -10,7 +10,7 @@ export class LateTools {
   #running = 0;
   #wake = (): void => {};
 
-  /** Takes note of a result that leaves a tool running: only the engine says so, and it says so with these codes. */
+  /** Takes note of a result that leaves a tool running: the engine says so with these codes, and it is believed. */
   note({ error }: ToolDispatchResult): void {
     if (error?.executed !== 'unknown') return;
     if (error.code === 'timeout' || error.code === 'cancelled') this.#running++;
@@ -18,10 +18,10 @@ export class LateTools {
 
   /** For `onLate`. */
   readonly hear = (outcome: ToolOutcome, call: ToolCall): void => {
-    const answer = oneLine(textOf(outcome.content), 60);
-    complain(`${oneLine(call.toolName, 60)} ended after its call had been answered; its own answer was "${answer}".`);
     this.#running = Math.max(0, this.#running - 1);
     if (this.#running === 0) this.#wake();
+    const answer = oneLine(textOf(outcome.content), 60);
+    complain(`${oneLine(call.toolName, 60)} ended after its call had been answered; its own answer was "${answer}".`);
   };
 
   /** Gives those that still run a while to end: the process would take them along, whatever they are writing. */

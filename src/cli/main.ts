@@ -41,7 +41,7 @@ async function end(code: number): Promise<void> {
   onStall(() => {});
   await printed();
   await new Promise<void>((resolve) => process.stderr.write('', () => resolve()));
-  leave(printFault()?.code === 'EPIPE' ? READER_GONE : code);
+  leave(exitCodeFor(code, printFault()));
 }
 
 async function main([name = '', ...args]: readonly string[]): Promise<number> {
@@ -83,4 +83,12 @@ async function version(): Promise<number> {
   const manifest = createRequire(import.meta.url)('toolonion/package.json') as { readonly version: string };
   print(`${manifest.version}\n`);
   return 0;
+}
+
+/** What could not be printed has not been told. */
+function exitCodeFor(code: number, fault: NodeJS.ErrnoException | undefined): number {
+  if (fault === undefined) return code;
+  if (fault.code === 'EPIPE') return READER_GONE;
+  if (code === 0) complain(`Nothing can be written: ${fault.message}`);
+  return code === 0 ? 2 : code;
 }

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join, resolve } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import {
   type Dispatcher,
@@ -110,7 +110,10 @@ function fileOf(specifier: string, option: string): string {
   }
   if (existsSync(path)) return path;
   try {
-    return createRequire(join(process.cwd(), 'index.js')).resolve(specifier);
+    const found = createRequire(join(process.cwd(), 'index.js')).resolve(specifier);
+    // What is built in has no file, and no tools.
+    if (isAbsolute(found)) return found;
+    throw new Error('built in');
   } catch (error) {
     const isHidden = (error as NodeJS.ErrnoException).code === 'ERR_PACKAGE_PATH_NOT_EXPORTED';
     const what = isHidden

@@ -1,6 +1,6 @@
 import { describeError, isOutcome, type ToolCallRequest, type ToolDispatchResult } from '../index.ts';
 import { type FaultyCall, type ReadCall, readCall } from './calls.ts';
-import { onOtherEnd, onStall, onStray } from './ending.ts';
+import { leave, onOtherEnd, onStall, onStray } from './ending.ts';
 import { brokenCall, faultyLine } from './faulty-line.ts';
 import type { Input } from './input.ts';
 import type { Interrupt } from './interrupt.ts';
@@ -13,6 +13,8 @@ import { complain, counted, grouped, rate } from './terminal.ts';
 
 /** Milliseconds after which the event loop has its turn. */
 const TURN_MS = 4;
+/** Milliseconds a dispatcher has to answer a call that was given up; this package's own answer in a few turns of the event loop. */
+const HEED_MS = 1_000;
 
 /** How calls become what is printed. */
 export interface Format {
@@ -138,7 +140,8 @@ export class Session {
     if (fault === undefined) return true;
     const isGone = fault.code === 'EPIPE';
     const why = isGone ? 'Whoever reads the results has gone away' : `The results cannot be written: ${fault.message}`;
-    if (!this.#toldOfFault) complain(`${why}. Line ${this.#line} was the last that was run.`);
+    if (!this.#toldOfFault)
+      complain(`${why}.${this.#line === 0 ? '' : ` Line ${this.#line} was the last that was run.`}`);
     this.#toldOfFault = true;
     return false;
   }
@@ -170,6 +173,14 @@ export class Session {
   /** A call that nothing will ever settle is answered; those after it are not to blame. */
   #skip(): void {
     if (this.#done) return;
+    const { calls } = this.#outcomes;
+    setTimeout(() => {
+      if (this.#outcomes.calls > calls) return;
+      complain(
+        `Line ${this.#line} is never answered: its dispatcher heeds no signal. It and all later lines have no result.`,
+      );
+      leave(1);
+    }, HEED_MS);
     complain(`Line ${this.#line} waits for what will never come, and is answered as cancelled.`);
     this.#calls.abort(new Error('Nothing was left that could have gone on.'));
     if (this.#interrupt.exitCode === undefined) this.#calls = new AbortController();

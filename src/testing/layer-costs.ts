@@ -96,7 +96,8 @@ async function timesOf(
     onProgress?.({ phase: 'layers', done: Math.max(0, round), total: rounds });
     return round < 1 || now() < deadline;
   });
-  onProgress?.({ phase: 'layers', done: rounds, total: rounds });
+  const made = times[0]?.length ?? 0;
+  onProgress?.({ phase: 'layers', done: made, total: made });
   return times.map((list) => list.map((timeMs) => (timeMs * 1000) / callsInPass));
 }
 

@@ -12,7 +12,10 @@ export interface MeasureOptions {
   readonly repeats?: number;
   /** Rounds in which the layers are timed, after three that are not counted. Default: 31. */
   readonly rounds?: number;
-  /** Milliseconds after which no further round begins, neither of the calls nor over the layers. Default: 10,000 for each. */
+  /**
+   * Milliseconds after which no further round begins, neither of the calls, but for their last, nor over the layers, but for the
+   * first. Default: 10,000 for each.
+   */
   readonly limitMs?: number;
   /** Ends the measurement: the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal;

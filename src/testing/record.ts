@@ -66,7 +66,10 @@ export async function record(
     for (let left = repeated.length === 0 ? 0 : repeats - 2; left > 0 && now() < deadline; left--) {
       await round(repeated, (take) => timed(take, again));
     }
-    if (repeats > 1) await round(repeated, (take) => probed(take, againProbed));
+    if (repeats > 1) {
+      total = done + repeated.length;
+      await round(repeated, (take) => probed(take, againProbed));
+    }
   } finally {
     bytes = allocated();
   }

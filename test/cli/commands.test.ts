@@ -55,6 +55,12 @@ describe('toolonion', () => {
     expect(await printed('--version')).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
+  test('says that it cannot write', async () => {
+    const { code, stderr } = await command.shell('toolonion --version > /dev/full');
+    expect(stderr).toMatch(/^toolonion: Nothing can be written: ENOSPC/);
+    expect(code).toBe(2);
+  });
+
   test('ends quietly where nobody reads what it prints', async () => {
     const child = command.start(['tools', '--tools', 'many-tools.mjs', '--json']);
     await firstOf(child.stdout);

@@ -250,6 +250,19 @@ describe('what a tool does to the process', () => {
     );
   });
 
+  test('a dispatcher that heeds no signal is told from a tool that ends the process', async () => {
+    const ran = await dispatch(
+      [{ name: 'hello' }, { name: 'silent' }, { name: 'hello' }],
+      ['dispatch', '--dispatcher', 'liar.mjs'],
+    );
+    expect(codes(ran)).toEqual(['ok']);
+    expect(ran.stderr).toContain(
+      'Line 2 is never answered: its dispatcher heeds no signal. It and all later lines have no result.',
+    );
+    expect(ran.stderr).not.toContain('by a tool perhaps');
+    expect(ran.code).toBe(1);
+  });
+
   test('nobody waits for late tools of a dispatcher that tells its own host', async () => {
     const ran = await dispatch([{ name: 'late' }], ['dispatch', '--dispatcher', 'late.mjs']);
     expect(ran.results[0]?.error).toMatchObject({ code: 'timeout', executed: 'unknown' });

@@ -41,6 +41,12 @@ describe('orderWarnings', () => {
     ]);
   });
 
+  test('finds none where the outermost of two sees all there is', () => {
+    const twice = (name: string) => [`"${name}" is there more than once. Leave one out, or give it another name.`];
+    expect(messages('logging', 'validation', 'logging', 'permission')).toEqual(twice('logging'));
+    expect(messages('logging', 'validation', 'permission', 'validation')).toEqual(twice('validation'));
+  });
+
   test('warns of a layer without a name, and of a gate and a check that are missing', () => {
     expect(orderWarnings([''])).toEqual([
       { places: [0], message: expect.stringContaining('named("mine", layer)') },

@@ -330,6 +330,9 @@ test('warnings name entries no tool fits, and rules on arguments no tool has', (
     'tools.delete_file fits no tool.',
     'tools["read_*"].permission[0].when: no tool it speaks of has an argument "pth".',
   ]);
+  expect(policy({ default: { permission: [{ verdict: 'allow', when }] } }).warnings(tools)).toEqual([
+    'default.permission[0].when: no tool it speaks of has an argument "pth".',
+  ]);
   const open = defineTool({ name: 'read_x', description: 'Open.', inputSchema: { type: 'object' }, execute: () => '' });
   expect(policy(document).warnings([open])).toEqual(['tools.delete_file fits no tool.']);
 });

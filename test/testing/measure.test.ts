@@ -293,8 +293,17 @@ describe('measure', () => {
   test('repeats no call once its time is over', async () => {
     const clock = new ManualClock();
     const { tools, runs } = countedTools({ name: 'read', readOnly: true, execute: () => clock.jump(100) });
-    await measure(createDispatcher({ tools, clock }), [READ], { repeats: 1000, rounds: 1, limitMs: 250, clock });
+    const seen: MeasureProgress[] = [];
+    const onProgress = (progress: MeasureProgress) => seen.push(progress);
+    await measure(createDispatcher({ tools, clock }), [READ], {
+      repeats: 1000,
+      rounds: 1,
+      limitMs: 250,
+      clock,
+      onProgress,
+    });
     expect(runs.get('read')).toBe(5);
+    expect(seen.filter(({ phase }) => phase === 'tools').at(-1)).toEqual({ phase: 'tools', done: 5, total: 5 });
   });
 
   test('begins no further round once its time is over, but has at least one', async () => {

@@ -20,13 +20,13 @@ Measures what dispatching the calls of a file costs: how long they take, what th
 what each layer adds.
 
 Each call is dispatched to its tool: several times if the tool says that it is read-only or
-idempotent, for ten seconds at the most, and once if not. The layers are then timed with stand-ins,
+idempotent, for about ten seconds, and once if not. The layers are then timed with stand-ins,
 which give the recorded answers again: no tool runs more often, whatever layer is taken away. The
 layers themselves run each time: a log is written, somebody is asked.
 
 ${DISPATCHER_HELP}  --calls FILE         calls, one a line, as toolonion dispatch takes them; - for standard input
   --repeats N          how often a call is dispatched to a tool that may run again; default 20
-  --rounds N           rounds in which the layers are timed, for ten seconds at the most; default 31
+  --rounds N           rounds in which the layers are timed, for about ten seconds; default 31
   --show N             the call, counted from 1, that is drawn layer by layer; default: the one with
                        the largest median
   --json               all figures, as JSON

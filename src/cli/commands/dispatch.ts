@@ -28,8 +28,8 @@ ${DISPATCHER_HELP}  --format FORMAT      json: a line for each result, and --log
   --quiet              no log of these layers, and nothing about how far it is
 
 Exit code: 0 if no call failed; 1 if one did, or if a tool failed where nobody waited for it; 2 if
-the command cannot be used so; 130 after Ctrl-C, 143 after SIGTERM; 141 if whoever reads the results
-has gone away; 70 if the command itself is at fault.
+the command cannot be used so, or results cannot be written; 130 after Ctrl-C, 143 after SIGTERM;
+141 if whoever reads the results has gone away; 70 if the command itself is at fault.
 
 After Ctrl-C the call under way is stopped and answered for, and all that are left are answered as
 cancelled; after a second one the process ends.

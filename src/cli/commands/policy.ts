@@ -110,7 +110,7 @@ async function explain(path: string, name: string, given: JsonObject, { has, tex
   const modules = texts('tools');
   const prepared = modules.length === 0 ? { input: given } : await prepare(await loadTools(modules), name, given);
   const { input } = prepared;
-  const explanation = 'refused' in prepared ? prepared : read.explain(name, input);
+  const explanation = 'refused' in prepared ? { refused: prepared.refused } : read.explain(name, input);
   if (has('json')) {
     print(`${JSON.stringify({ tool: name, arguments: input, ...explanation }, null, 2)}\n`);
     return 0;

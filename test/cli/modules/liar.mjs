@@ -6,6 +6,7 @@ const real = createDispatcher({ tools: [hello] });
 /** What a dispatcher promises, and does not keep. */
 const LIES = {
   rejects: () => Promise.reject(new Error('rejected')),
+  silent: () => new Promise(() => {}),
   nothing: () => Promise.resolve(undefined),
   throws: () => {
     throw new Error('thrown');
