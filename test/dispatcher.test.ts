@@ -190,6 +190,60 @@ describe('ids', () => {
 });
 
 describe('dispatchAll', () => {
+  test('H10: a tool that throws has one result and one event of its end, whatever it throws, as has one that answers', async () => {
+    const ends: string[] = [];
+    const count = named('count', (call, next) =>
+      after(next(call), (outcome) => {
+        ends.push(`${call.name} ${outcome.error?.code ?? 'ok'}`);
+        return outcome;
+      }),
+    );
+    const thrown = [new Error('no'), undefined, null, 'text', { code: 'ENOENT' }, new DOMException('no', 'AbortError')];
+    const failing = thrown.flatMap((value, index) => [
+      defineTool({
+        name: `atOnce${index}`,
+        description: 'Throws.',
+        execute: () => {
+          throw value;
+        },
+      }),
+      defineTool({ name: `later${index}`, description: 'Rejects.', execute: () => Promise.reject(value) }),
+    ]);
+    const tools = [echo, ...failing];
+    const results = await createDispatcher({ tools, middleware: [count] }).dispatchAll(
+      tools.map(({ name }) => ({ name })),
+    );
+    expect(results.map(({ isError }) => isError)).toEqual([false, ...failing.map(() => true)]);
+    expect(ends).toEqual(results.map(({ resolvedToolName, error }) => `${resolvedToolName} ${error?.code ?? 'ok'}`));
+  });
+
+  test('D04: results of calls without an id, which end in another order, belong to their calls', async () => {
+    const clock = new ManualClock();
+    const slow = defineTool({
+      name: 'slow',
+      description: 'Takes as long as it is told.',
+      inputSchema: { type: 'object', properties: { ms: { type: 'number' } }, required: ['ms'] },
+      execute: ({ ms }) => new Promise((resolve) => clock.setTimeout(() => resolve(`after ${ms}`), ms)),
+    });
+    const dispatcher = createDispatcher({ tools: [slow], clock });
+    const ended: string[] = [];
+    const calls = [30, 10, 20].map(async (ms) => {
+      const result = await dispatcher.dispatch({ name: 'slow', arguments: { ms } });
+      ended.push(String(result.content));
+      return result;
+    });
+    await clock.advance(40);
+    const results = await Promise.all(calls);
+    expect(ended).toEqual(['after 10', 'after 20', 'after 30']);
+    expect(results.map(({ content, requested }) => [content, requested.input])).toEqual(
+      [30, 10, 20].map((ms) => [`after ${ms}`, { ms }]),
+    );
+    expect(new Set(results.map(({ toolCallId }) => toolCallId)).size).toBe(3);
+    const inOrder = dispatcher.dispatchAll([30, 10].map((ms) => ({ name: 'slow', arguments: { ms } })));
+    await clock.advance(60);
+    expect((await inOrder).map(({ content }) => content)).toEqual(['after 30', 'after 10']);
+  });
+
   test('K03: gives a result for each call, in order, whatever became of the others', async () => {
     const fails = defineTool({
       name: 'fails',

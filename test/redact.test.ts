@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { describeError, REDACTED, type RedactOptions, redactor } from 'toolonion';
+import { describeError, REDACTED, type RedactOptions, redactor, shrinkJson } from 'toolonion';
 import { hostileValues, nested } from './support/hostile.ts';
 
 const redact = redactor();
@@ -21,6 +21,18 @@ const shapedSecrets = [
   'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl',
   '-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabc\n-----END RSA PRIVATE KEY-----',
 ];
+
+test('H09: a Date among the values is still there, as its time, and so is a shrunk one', () => {
+  const createdAt = new Date(0);
+  expect(redact({ createdAt, token: createdAt, list: [createdAt] })).toEqual({
+    createdAt: '1970-01-01T00:00:00.000Z',
+    token: REDACTED,
+    list: ['1970-01-01T00:00:00.000Z'],
+  });
+  expect(shrinkJson(redact({ createdAt, text: 'x'.repeat(1000) }), 200, 'characters')).toContain(
+    '1970-01-01T00:00:00.000Z',
+  );
+});
 
 const secretKeys = [
   'password',

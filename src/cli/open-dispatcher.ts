@@ -23,10 +23,15 @@ import { loadDispatcher, loadTools } from './modules.ts';
 import { complain } from './terminal.ts';
 import { UsageError } from './usage-error.ts';
 
-/** Options of every command that dispatches. */
-export const DISPATCHER_OPTIONS: Command['options'] = {
+/** Options of every command that looks at a dispatcher. */
+export const MODULE_OPTIONS: Command['options'] = {
   tools: { type: 'string', multiple: true },
   dispatcher: { type: 'string' },
+};
+
+/** Options of every command that dispatches. */
+export const DISPATCHER_OPTIONS: Command['options'] = {
+  ...MODULE_OPTIONS,
   policy: { type: 'string' },
   allow: { type: 'string', multiple: true },
   limit: { type: 'string' },

@@ -53,6 +53,11 @@ export function print(text: string): void {
   if (!waiting) flush();
 }
 
+/** Prints data: what `--json` gives. */
+export function printJson(value: unknown): void {
+  print(`${JSON.stringify(value, null, 2)}\n`);
+}
+
 /** Whether something waits for a reader that is slower. */
 export function isPrinting(): boolean {
   return waiting;

@@ -1,11 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type Logger, pino } from 'pino';
 import { createDispatcher, defineTool, type JsonObject, type StandardSchema } from 'toolonion';
 import { type PolicyDocument, type PolicyVerdict, policy, standard, type ToolPolicy } from 'toolonion/middleware';
-import { POLICY_SCHEMA } from '../../middleware/policy-schema.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const NAMES = ['read_file', 'read_dir', 'write_file', 'constructor'];
@@ -335,9 +332,4 @@ test('warnings name entries no tool fits, and rules on arguments no tool has', (
   ]);
   const open = defineTool({ name: 'read_x', description: 'Open.', inputSchema: { type: 'object' }, execute: () => '' });
   expect(policy(document).warnings([open])).toEqual(['tools.delete_file fits no tool.']);
-});
-
-test('the schema that is shipped for editors is the one that policies are checked with', () => {
-  const shipped = JSON.parse(readFileSync(fileURLToPath(new URL('../../policy.schema.json', import.meta.url)), 'utf8'));
-  expect(shipped).toEqual(POLICY_SCHEMA);
 });

@@ -9,7 +9,7 @@ import { Interrupt } from '../interrupt.ts';
 import { LineReader } from '../lines.ts';
 import { isOwn } from '../modules.ts';
 import { DISPATCHER_HELP, DISPATCHER_OPTIONS, openDispatcher } from '../open-dispatcher.ts';
-import { print } from '../output.ts';
+import { print, printJson } from '../output.ts';
 import { startProgress } from '../progress.ts';
 import { complain, grouped } from '../terminal.ts';
 import { UsageError } from '../usage-error.ts';
@@ -89,11 +89,8 @@ async function run(given: Given): Promise<number> {
   try {
     const measurement = await measuring;
     if (interrupt.exitCode !== undefined) return interrupt.exitCode;
-    print(
-      given.has('json')
-        ? `${JSON.stringify(measurement, null, 2)}\n`
-        : benchReport(dispatcher.middlewareNames, measurement, show),
-    );
+    if (given.has('json')) printJson(measurement);
+    else print(benchReport(dispatcher.middlewareNames, measurement, show));
     return 0;
   } catch (error) {
     if (interrupt.exitCode === undefined) throw error;

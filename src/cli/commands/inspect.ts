@@ -1,8 +1,8 @@
 import { type OrderWarning, orderWarnings } from '../../../middleware/index.ts';
 import { printable } from '../../index.ts';
 import type { Command, Given } from '../command.ts';
-import { openDispatcher } from '../open-dispatcher.ts';
-import { print } from '../output.ts';
+import { MODULE_OPTIONS, openDispatcher } from '../open-dispatcher.ts';
+import { print, printJson } from '../output.ts';
 import { counted, layerName, oneLine, type Paint, paintFor, widthOf, wrapped } from '../terminal.ts';
 
 const HELP = `Usage: toolonion inspect --dispatcher MODULE [--json]
@@ -22,7 +22,7 @@ Examples:
 export const inspect: Command = {
   summary: 'the onion of a dispatcher, with warnings about its order',
   help: HELP,
-  options: { tools: { type: 'string', multiple: true }, dispatcher: { type: 'string' }, json: { type: 'boolean' } },
+  options: { ...MODULE_OPTIONS, json: { type: 'boolean' } },
   words: 0,
   run,
 };
@@ -31,7 +31,7 @@ async function run(given: Given): Promise<number> {
   const { middlewareNames, tools } = await openDispatcher(given, { level: 'silent' });
   const warnings = orderWarnings(middlewareNames);
   if (given.has('json')) {
-    print(`${JSON.stringify({ layers: middlewareNames, warnings, tools: tools.names }, null, 2)}\n`);
+    printJson({ layers: middlewareNames, warnings, tools: tools.names });
     return 0;
   }
   const paint = paintFor(process.stdout);

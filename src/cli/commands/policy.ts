@@ -18,7 +18,7 @@ import type { Command, Given } from '../command.ts';
 import { parseJson, readText } from '../json-file.ts';
 import { loadTools } from '../modules.ts';
 import { parsePolicy, readPolicy } from '../open-dispatcher.ts';
-import { print } from '../output.ts';
+import { print, printJson } from '../output.ts';
 import { complain, harmless, type Paint, paintFor, type Style } from '../terminal.ts';
 import { UsageError } from '../usage-error.ts';
 
@@ -112,7 +112,7 @@ async function explain(path: string, name: string, given: JsonObject, { has, tex
   const { input } = prepared;
   const explanation = 'refused' in prepared ? { refused: prepared.refused } : read.explain(name, input);
   if (has('json')) {
-    print(`${JSON.stringify({ tool: name, arguments: input, ...explanation }, null, 2)}\n`);
+    printJson({ tool: name, arguments: input, ...explanation });
     return 0;
   }
   const paint = paintFor(process.stdout);

@@ -1,7 +1,7 @@
 import { isPlainObject, type JsonSchema, printable, type Tool } from '../../index.ts';
 import type { Command, Given } from '../command.ts';
-import { openDispatcher } from '../open-dispatcher.ts';
-import { print } from '../output.ts';
+import { MODULE_OPTIONS, openDispatcher } from '../open-dispatcher.ts';
+import { print, printJson } from '../output.ts';
 import { oneLine, type Paint, paintFor, widthOf } from '../terminal.ts';
 
 const HELP = `Usage: toolonion tools --tools MODULE [--json]
@@ -20,7 +20,7 @@ Examples:
 export const tools: Command = {
   summary: 'the tools of a module: names, flags, arguments',
   help: HELP,
-  options: { tools: { type: 'string', multiple: true }, dispatcher: { type: 'string' }, json: { type: 'boolean' } },
+  options: { ...MODULE_OPTIONS, json: { type: 'boolean' } },
   words: 0,
   run,
 };
@@ -29,7 +29,7 @@ async function run(given: Given): Promise<number> {
   const { tools: registered } = await openDispatcher(given, { level: 'silent' });
   const all = registered.tools;
   if (given.has('json')) {
-    print(`${JSON.stringify(all.map(described), null, 2)}\n`);
+    printJson(all.map(described));
     return 0;
   }
   const paint = paintFor(process.stdout);
