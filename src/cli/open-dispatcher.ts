@@ -1,12 +1,5 @@
 import { type Logger, pino } from 'pino';
-import {
-  type Policy,
-  type PolicyDocument,
-  type PolicyOptions,
-  policy,
-  type StandardOptions,
-  standard,
-} from '../../middleware/index.ts';
+import { type Policy, type PolicyOptions, type StandardOptions, standard } from '../../middleware/index.ts';
 import {
   createDispatcher,
   type Dispatcher,
@@ -18,8 +11,8 @@ import {
   wildcard,
 } from '../index.ts';
 import type { Command, Given } from './command.ts';
-import { parseJson, readText } from './json-file.ts';
 import { loadDispatcher, loadTools } from './modules.ts';
+import { readPolicy } from './policy-file.ts';
 import { complain } from './terminal.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -140,19 +133,4 @@ function gateFor(allow: readonly string[]): PolicyOptions['permission']['check']
     tool?.readOnly === true || named.some((fits) => fits(toolName))
       ? PermissionCheck.allow()
       : PermissionCheck.deny('it is not read-only, and neither --policy nor --allow says that it may run');
-}
-
-/** The policy of a file. @throws UsageError naming each place that is wrong. */
-export async function readPolicy(path: string, option: string): Promise<Policy> {
-  return parsePolicy(await readText(path, option), path);
-}
-
-/** The policy in the text of a file. @throws UsageError naming each place that is wrong. */
-export function parsePolicy(text: string, path: string): Policy {
-  const document = parseJson(text, `"${path}"`);
-  try {
-    return policy(document as PolicyDocument);
-  } catch (error) {
-    throw new UsageError(`"${path}": ${(error as Error).message}`);
-  }
 }

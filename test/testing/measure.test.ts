@@ -94,6 +94,18 @@ describe('measure', () => {
     expect(calls[0]).toMatchObject({ outcome: 'ok', runs: 1 });
   });
 
+  test('takes no second look at a request that says something else then', async () => {
+    const { tools, runs } = countedTools({ name: 'read', readOnly: true }, { name: 'drop' });
+    let looks = 0;
+    const wavering = {
+      get name() {
+        return looks++ < 2 ? 'read' : 'drop';
+      },
+    };
+    await measure(createDispatcher({ tools }), [wavering], QUICK);
+    expect(Object.fromEntries(runs)).toEqual({ read: 4 });
+  });
+
   test('stops a call that is led to another tool the second time', async () => {
     const { tools, runs } = countedTools({ name: 'read', readOnly: true }, { name: 'other' });
     const [, other] = tools;

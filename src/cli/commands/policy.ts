@@ -17,8 +17,8 @@ import {
 import type { Command, Given } from '../command.ts';
 import { parseJson, readText } from '../json-file.ts';
 import { loadTools } from '../modules.ts';
-import { parsePolicy, readPolicy } from '../open-dispatcher.ts';
 import { print, printJson } from '../output.ts';
+import { parsePolicy, readPolicy } from '../policy-file.ts';
 import { complain, harmless, type Paint, paintFor, type Style } from '../terminal.ts';
 import { UsageError } from '../usage-error.ts';
 
