@@ -43,12 +43,27 @@ export default new ToolRegistry([
     execute: () => new Promise((resolve) => setTimeout(resolve, 300, 'done after all')),
   }),
   defineTool({
+    name: 'lingers',
+    description: 'Takes longer, whatever it is told.',
+    readOnly: true,
+    execute: () => new Promise((resolve) => setTimeout(resolve, 2_000, 'done at last')),
+  }),
+  defineTool({
     name: 'never',
     description: 'Waits for what nothing will ever settle.',
     readOnly: true,
     execute: () => new Promise(() => {}),
   }),
   defineTool({ name: 'exits', description: 'Ends the process.', readOnly: true, execute: () => process.exit(0) }),
+  defineTool({
+    name: 'exitsLater',
+    description: 'Gives a long text, and ends the process after that.',
+    readOnly: true,
+    execute: () => {
+      setTimeout(() => process.exit(0), 200);
+      return 'x'.repeat(400_000);
+    },
+  }),
   defineTool({
     name: 'strays',
     description: 'Leaves things behind that fail.',
