@@ -2,7 +2,7 @@ import type { ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { nanoid } from 'nanoid';
 import { compileSchema, type Faults } from '../middleware/schema-check.ts';
-import { readArguments } from '../src/arguments.ts';
+import { RepairedArguments, readArguments } from '../src/arguments.ts';
 import {
   cloneJson,
   cutTexts,
@@ -50,9 +50,10 @@ export function floor(scenario: Scenario, armed: 'each' | 'turn' = 'each'): Cont
   return function dispatch(request: ToolCallRequest): Promise<ToolDispatchResult> {
     const startedAt = performance.now();
     const { id, name, arguments: raw } = request;
-    const input = readArguments(raw);
+    const input = readArguments(raw, name, () => true);
     const toolCallId = id === undefined || id === '' || inFlight.has(id) ? nanoid() : id;
-    if (input instanceof MalformedArguments) throw new Error('the benchmark sends no broken arguments');
+    if (input instanceof MalformedArguments || input instanceof RepairedArguments)
+      throw new Error('the benchmark sends no broken arguments');
     const requested = requestedCall(request, input);
     const tool = tools.get(name);
     if (tool === undefined)

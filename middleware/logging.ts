@@ -89,7 +89,8 @@ export function logging(options: LoggingOptions = {}): Middleware {
   }
 
   function line(call: ToolCall, outcome: ToolOutcome, startedAt: number): Record<string, unknown> {
-    const { error, resolvedToolName, notes } = outcome;
+    const { error, resolvedToolName } = outcome;
+    const notes = [...call.notes, ...outcome.notes];
     return {
       tool: printable(call.name),
       ...(resolvedToolName !== call.name && { resolvedTool: printable(resolvedToolName) }),

@@ -1,10 +1,14 @@
+import { isDeepStrictEqual } from 'node:util';
 import { copyJson, isPlainObject, type JsonObject, kindOf, MAX_DEPTH } from './json.ts';
-import { jsonFaultIndex } from './json-fault.ts';
+import { faultIndexOf, type JsonReading, readJson, SEVERAL } from './json-reader.ts';
 
 /** Why arguments could not be read. */
 export class MalformedArguments {
-  /** `truncated`: the text stops in the middle; `syntax`: not JSON; `not_an_object`; `not_json`: an object JSON cannot hold. */
-  readonly reason: 'truncated' | 'syntax' | 'not_an_object' | 'not_json';
+  /**
+   * `truncated`: the text stops in the middle; `syntax`: not JSON; `several_objects`: different ones, one after the other;
+   * `not_an_object`; `not_json`: an object with a value in it that JSON or a number cannot hold.
+   */
+  readonly reason: 'truncated' | 'syntax' | 'several_objects' | 'not_an_object' | 'not_json';
   /** For the model: what was wrong, and where. */
   readonly message: string;
   /** The arguments as they came, where they came as text. */
@@ -17,17 +21,40 @@ export class MalformedArguments {
   }
 }
 
+/** Arguments that are no JSON, but leave no doubt. */
+export class RepairedArguments {
+  readonly input: JsonObject;
+  /** What was wrong, as in `a trailing comma`. */
+  readonly repairs: readonly string[];
+
+  constructor(input: JsonObject, repairs: readonly string[]) {
+    this.input = input;
+    this.repairs = repairs;
+  }
+}
+
+/** What became of a call's arguments. */
+export type ReadArguments = JsonObject | MalformedArguments | RepairedArguments;
+
 /** What stands for arguments that are missing or cannot be read. */
 export const NOTHING: JsonObject = Object.freeze({});
 
 /**
- * Reads a call's arguments strictly: JSON text of an object, or an object, which is copied. No arguments at all (missing, null,
- * blank text) are `{}`. Nothing is repaired here.
+ * Reads a call's arguments: JSON text of an object, or an object, which is copied. No arguments at all (missing, null, blank text)
+ * are `{}`. Text that is refused so may be repaired.
+ *
+ * Never repaired are text that stops too early, and what could mean two things.
+ *
+ * @param mayRepair Asked only about text that is not the JSON of an object.
  */
-export function readArguments(value: unknown): JsonObject | MalformedArguments {
-  if (typeof value === 'string') return readText(value);
+export function readArguments(
+  value: unknown,
+  toolName: string,
+  mayRepair: (toolName: string) => boolean,
+): ReadArguments {
+  if (typeof value === 'string') return readText(value, toolName, mayRepair);
   if (value === undefined || value === null) return NOTHING;
-  if (!isPlainObject(value)) return new MalformedArguments('not_an_object', `They are ${kindOf(value)}.`);
+  if (!isPlainObject(value)) return notAnObject(value);
   try {
     return copyJson(value) as JsonObject;
   } catch (error) {
@@ -37,33 +64,98 @@ export function readArguments(value: unknown): JsonObject | MalformedArguments {
 
 /** Characters in which nothing can nest too deep (that takes two brackets a level), nor a number be too large without an exponent. */
 const MAX_SAFE_LENGTH = Math.min(2 * MAX_DEPTH, 308);
-/** What makes `JSON.parse` give Infinity, among other things. */
-const LARGE_EXPONENT = /\d[eE]\+?\d{3}/;
+/** What may be a number that a double cannot hold: too large, or with too many digits. */
+const SUSPECT_NUMBER = /\d(?:[eE]\+?\d{3}|\d{15})/;
+const MANY_DIGITS = /\d{16}/;
 
-function readText(text: string): JsonObject | MalformedArguments {
+function readText(text: string, toolName: string, mayRepair: (toolName: string) => boolean): ReadArguments {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    return text.trim() === '' ? NOTHING : syntaxError(text);
+    return text.trim() === '' ? NOTHING : readLoosely(text, mayRepair(toolName), 0);
   }
   if (value === null) return NOTHING;
-  if (!isPlainObject(value)) return new MalformedArguments('not_an_object', `They are ${kindOf(value)}.`, text);
-  if (text.length > MAX_SAFE_LENGTH || LARGE_EXPONENT.test(text)) {
-    try {
-      copyJson(value);
-    } catch (error) {
-      return new MalformedArguments('not_json', `In them, ${messageOf(error)}.`, text);
-    }
+  if (typeof value === 'string') return readLoosely(text, mayRepair(toolName), 0);
+  if (!isPlainObject(value)) return notAnObject(value, text);
+  const unfit = text.length > MAX_SAFE_LENGTH || SUSPECT_NUMBER.test(text) ? unfitIn(value, text) : undefined;
+  return unfit ?? (value as JsonObject);
+}
+
+/** Times arguments may be JSON within JSON text. */
+const MAX_ENCODINGS = 3;
+
+/** Text that is not the JSON of an object. */
+function readLoosely(text: string, mayRepair: boolean, encodings: number): MalformedArguments | RepairedArguments {
+  const reading = readJson(text);
+  const { ending, slips, values } = reading;
+  const [value = null] = values;
+  if (!mayRepair && (ending !== 'complete' || slips.length > 0)) return syntaxError(text, reading);
+  if (ending === 'cut_off') return new MalformedArguments('truncated', 'They stop in the middle.', text);
+  if (ending === 'fault' || slips.some(({ plain }) => !plain)) return syntaxError(text, reading);
+  if (typeof value === 'string' && values.length === 1 && encodings < MAX_ENCODINGS && mayRepair)
+    return decoded(text, value, mayRepair, encodings);
+  if (!values.every(isPlainObject))
+    return notAnObject(
+      values.find((each) => !isPlainObject(each)),
+      text,
+    );
+  const unfit = unfitIn(values, text);
+  if (unfit !== undefined) return unfit;
+  if (!values.every((each) => isDeepStrictEqual(each, value))) return severalObjects(values.length, text);
+  const repairs = slips.map(({ kind }) =>
+    kind === SEVERAL ? `the same object ${values.length} times, taken once` : kind,
+  );
+  return new RepairedArguments(value as JsonObject, repairs);
+}
+
+/** Arguments that were made JSON once more than they should. */
+function decoded(
+  text: string,
+  inner: string,
+  mayRepair: boolean,
+  encodings: number,
+): MalformedArguments | RepairedArguments {
+  const within = 'JSON within a JSON text';
+  if (/^\s*(?:null\s*)?$/.test(inner)) return new RepairedArguments(NOTHING, [within]);
+  const read = readLoosely(inner, mayRepair, encodings + 1);
+  if (read instanceof RepairedArguments) return new RepairedArguments(read.input, [within, ...read.repairs]);
+  // What does not even begin as an object is just a text.
+  return /^\s*\{/.test(inner) ? new MalformedArguments(read.reason, read.message, text) : notAnObject(inner, text);
+}
+
+function unfitIn(value: unknown, text: string): MalformedArguments | undefined {
+  try {
+    copyJson(value);
+  } catch (error) {
+    return new MalformedArguments('not_json', `In them, ${messageOf(error)}.`, text);
   }
-  return value as JsonObject;
+  const inexact = MANY_DIGITS.test(text) ? readJson(text).inexact : undefined;
+  if (inexact === undefined) return undefined;
+  const message = `In them, the number ${shown(inexact)} has more digits than a number can hold; if it is an id, send it as text.`;
+  return new MalformedArguments('not_json', message, text);
+}
+
+/** Digits of a number that are shown. */
+const MAX_DIGITS = 40;
+
+function shown(number: string): string {
+  return number.length > MAX_DIGITS ? `${number.slice(0, MAX_DIGITS)}…` : number;
+}
+
+function notAnObject(value: unknown, text?: string): MalformedArguments {
+  return new MalformedArguments('not_an_object', `They are ${kindOf(value)}.`, text);
+}
+
+function severalObjects(count: number, text: string): MalformedArguments {
+  return new MalformedArguments('several_objects', `They are ${count} different objects, one after the other.`, text);
 }
 
 /** Characters of broken arguments that are shown on either side of the fault. */
 const ECHOED = 30;
 
-function syntaxError(text: string): MalformedArguments {
-  const at = jsonFaultIndex(text);
+function syntaxError(text: string, reading: JsonReading): MalformedArguments {
+  const at = faultIndexOf(reading);
   if (at === text.length) return new MalformedArguments('truncated', 'They stop in the middle.', text);
   const near = JSON.stringify(text.slice(Math.max(0, at - ECHOED), at + ECHOED).toWellFormed());
   return new MalformedArguments('syntax', `They are not valid JSON, near character ${at}: ${near}.`, text);

@@ -8,7 +8,7 @@ import { ABANDONED, ANSWERED } from './guard.ts';
 import { cloneJson, copyJson, type JsonValue } from './json.ts';
 import type { SettleListener } from './keeper.ts';
 import type { MaybePromise } from './maybe-promise.ts';
-import type { ToolOutcome } from './outcome.ts';
+import type { DispatchNote, ToolOutcome } from './outcome.ts';
 import type { ReadonlyToolRegistry } from './registry.ts';
 import { deepFreeze } from './schema.ts';
 import { Scope } from './scope.ts';
@@ -162,6 +162,11 @@ export class ToolCall {
   /** Why the arguments could not be read, and their text. */
   get malformed(): MalformedArguments | undefined {
     return this.#scope.dispatch.malformed;
+  }
+
+  /** What was done to the call before it reached the onion, as where its arguments were repaired. The result begins with these. */
+  get notes(): readonly DispatchNote[] {
+    return this.#scope.dispatch.notes;
   }
 
   /** The tool that will run; undefined where there is none of that name. */

@@ -5,7 +5,7 @@ import type { Clock } from './clock.ts';
 import type { Executed } from './error.ts';
 import { BEFORE_FIRST_LAYER, type Guard, NO_ANSWER, type Pending } from './guard.ts';
 import type { SettleListener } from './keeper.ts';
-import type { RequestedCall, ToolOutcome } from './outcome.ts';
+import { type DispatchNote, NO_NOTES, type RequestedCall, type ToolOutcome } from './outcome.ts';
 import type { ReadonlyToolRegistry } from './registry.ts';
 import type { DispatchOptions } from './request.ts';
 import { Scope } from './scope.ts';
@@ -40,6 +40,8 @@ export class Dispatch implements Guard, AbortListener, SettleListener {
   ended: Executed = 'no';
   /** Whether anybody outside can abort it. */
   readonly isAbortable: boolean;
+  /** What was done to the call before it reached the onion. */
+  notes: readonly DispatchNote[] = NO_NOTES;
   /** When it began, on the host's clock. */
   readonly startedAt: number;
   readonly id: string;

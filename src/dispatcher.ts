@@ -1,5 +1,5 @@
 import { nanoid } from 'nanoid';
-import { MalformedArguments, NOTHING } from './arguments.ts';
+import { MalformedArguments, NOTHING, RepairedArguments } from './arguments.ts';
 import { ToolCall } from './call.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { ToolContext } from './context.ts';
@@ -8,10 +8,26 @@ import { describeError, printable, toolError } from './error.ts';
 import { ANSWERED } from './guard.ts';
 import { InFlight } from './in-flight.ts';
 import { invoke } from './invoke.ts';
+import type { JsonObject } from './json.ts';
 import { isPromise } from './maybe-promise.ts';
 import { compose, type Middleware, type Next } from './middleware.ts';
-import { checkOptions, isFunction, type OptionChecks } from './options.ts';
-import { fail, NO_NOTES, noteExceeded, type ToolDispatchResult, type ToolOutcome, withNote } from './outcome.ts';
+import {
+  checkOptions,
+  isBoolean,
+  isFunction,
+  type OptionChecks,
+  type PerTool,
+  perTool,
+  perToolCheck,
+} from './options.ts';
+import {
+  type DispatchNote,
+  fail,
+  NO_NOTES,
+  noteExceeded,
+  type ToolDispatchResult,
+  type ToolOutcome,
+} from './outcome.ts';
 import { type ReadonlyToolRegistry, ToolRegistry } from './registry.ts';
 import {
   checkedOptions,
@@ -40,6 +56,11 @@ export interface DispatcherOptions {
   readonly isControlSignal?: (thrown: unknown) => boolean;
   /** Hears what a tool answered after its call had been answered, as after a timeout. Default: nobody. */
   readonly onLate?: (outcome: ToolOutcome, call: ToolCall) => void;
+  /**
+   * Whether arguments whose text is no JSON, but leaves no doubt what was meant, are read all the same, with a note. Without it such
+   * calls are refused. Default: true.
+   */
+  readonly repairArguments?: PerTool<boolean>;
   /** Hears of a hook of the host's that threw. Default: `process.emitWarning`. */
   readonly onWarning?: (message: string, cause?: unknown) => void;
 }
@@ -78,6 +99,7 @@ const DISPATCHER_OPTIONS: OptionChecks = {
   clock: (value) => isClock(value) || 'an object with the functions now, setTimeout and clearTimeout',
   generateId: isFunction,
   isControlSignal: isFunction,
+  repairArguments: perToolCheck(isBoolean),
   onLate: isFunction,
   onWarning: isFunction,
 };
@@ -103,6 +125,7 @@ class OnionDispatcher implements Dispatcher {
   readonly #onion: Next;
   readonly #context: ToolContext;
   readonly #host: Host;
+  readonly #mayRepair: (toolName: string) => boolean;
   readonly #inFlight: InFlight;
 
   constructor(options: DispatcherOptions, inFlight: InFlight) {
@@ -113,6 +136,7 @@ class OnionDispatcher implements Dispatcher {
     this.#onion = compose(this.middleware, invoke);
     this.#context = context;
     this.#host = hostOf(options);
+    this.#mayRepair = perTool(options.repairArguments, true);
     this.#inFlight = inFlight;
     this.middlewareNames = middleware.map((layer) => layer.name);
   }
@@ -172,12 +196,19 @@ class OnionDispatcher implements Dispatcher {
   ): ToolCall {
     if (typeof request !== 'object' || request === null) throw new UnusableCall('It must be an object with a name.');
     const own = options === NO_OPTIONS ? options : checkedOptions(options);
-    const read = requestedArguments(request);
+    const read = requestedArguments(request, this.#mayRepair);
     const malformed = read instanceof MalformedArguments ? read : undefined;
-    const requested = requestedCall(request, read instanceof MalformedArguments ? NOTHING : read);
+    const repaired = read instanceof RepairedArguments ? read : undefined;
+    const requested = requestedCall(
+      request,
+      repaired?.input ?? (malformed === undefined ? (read as JsonObject) : NOTHING),
+    );
     const tools = this.#registry.snapshot();
     const id = this.#uniqueId(requested.id, taken);
     const dispatch = new Dispatch(startedAt, id, requested, malformed, tools, own, this.#host);
+    if (repaired !== undefined) dispatch.notes = [repairedNote(repaired)];
+    if (requested.id !== undefined && requested.id !== '' && requested.id !== id)
+      dispatch.notes = [...dispatch.notes, replacedNote(requested.id, id)];
     const context = own.context ?? own.parent?.context ?? this.#context;
     return ToolCall.begin(dispatch, context, tools.get(requested.name));
   }
@@ -205,10 +236,9 @@ class OnionDispatcher implements Dispatcher {
     const { id: toolCallId, requested } = dispatch;
     const durationMs = this.#host.clock.now() - dispatch.startedAt;
     const outcome = dispatch.waited ? given : noteExceeded(given, durationMs, dispatch.limitMs);
-    if (requested.id !== undefined && requested.id !== '' && requested.id !== toolCallId) {
-      const message = `The id "${printable(requested.id)}" was taken already, so this call is "${toolCallId}".`;
-      const renamed = withNote(outcome, { type: 'id_replaced', by: 'dispatcher', message });
-      return { ...renamed, toolCallId, durationMs, requested };
+    if (dispatch.notes.length > 0) {
+      const notes = [...dispatch.notes, ...outcome.notes];
+      return { ...outcome, notes, toolCallId, durationMs, requested };
     }
     const { resolvedToolName, content, isError, notes } = outcome;
     // A spread costs as much as five layers, so the usual outcome, which has just these keys, is written out.
@@ -238,6 +268,19 @@ class OnionDispatcher implements Dispatcher {
       requested,
     };
   }
+}
+
+function repairedNote({ repairs }: RepairedArguments): DispatchNote {
+  const message = `The arguments were not plain JSON, but could be read: ${repairs.join(', ')}.`;
+  return { type: 'repaired', by: 'dispatcher', message, forModel: true };
+}
+
+function replacedNote(asked: string, id: string): DispatchNote {
+  return {
+    type: 'id_replaced',
+    by: 'dispatcher',
+    message: `The id "${printable(asked)}" was taken already, so this call is "${id}".`,
+  };
 }
 
 /** The calls of a turn: none where a model made none, and one that came without its list. */

@@ -39,7 +39,7 @@ export {
 export { forModel } from './for-model.ts';
 export type { FromJsonSchema, InferInput } from './infer-input.ts';
 export { cloneJson, copyJson, isPlainObject, type JsonObject, type JsonValue, kindOf, toJson } from './json.ts';
-export { jsonFaultIndex } from './json-fault.ts';
+export { jsonFaultIndex } from './json-reader.ts';
 export type { SettleListener } from './keeper.ts';
 export { controlOf } from './layer.ts';
 export { isPromise, type MaybePromise } from './maybe-promise.ts';

@@ -1,3 +1,4 @@
+import type { MalformedArguments } from './arguments.ts';
 import type { ToolCall } from './call.ts';
 import type { Content } from './content.ts';
 import { isContent } from './content.ts';
@@ -166,22 +167,19 @@ export function unrunnable(call: ToolCall): ToolOutcome | undefined {
   if (tool?.execute !== undefined && malformed === undefined) return undefined;
   if (call.name === '') return fail(call, 'invalid_call', 'The call names no tool. Give the name of one of the tools.');
   if (tool === undefined) return failure(call, notFound(call.name, call.tools.names));
-  const name = printable(tool.name);
-  if (malformed?.reason === 'truncated') {
+  if (malformed !== undefined) return unreadable(call, printable(tool.name), malformed);
+  return fail(call, 'disabled', `Tool "${printable(tool.name)}" cannot be run here. Use another tool.`);
+}
+
+function unreadable(call: ToolCall, tool: string, { reason, message }: MalformedArguments): ToolOutcome {
+  const subject = `The arguments of tool "${tool}"`;
+  if (reason === 'truncated') {
     const remedy = 'Send the call again, complete; if it was cut for its length, split it into smaller calls.';
-    return fail(
-      call,
-      'truncated_arguments',
-      `The arguments of tool "${name}" are incomplete. ${malformed.message} ${remedy}`,
-    );
+    return fail(call, 'truncated_arguments', `${subject} are incomplete. ${message} ${remedy}`);
   }
-  if (malformed !== undefined) {
-    const remedy = 'Send one JSON object that follows the schema of the tool.';
-    return fail(
-      call,
-      'invalid_arguments',
-      `The arguments of tool "${name}" could not be read. ${malformed.message} ${remedy}`,
-    );
-  }
-  return fail(call, 'disabled', `Tool "${name}" cannot be run here. Use another tool.`);
+  const remedy =
+    reason === 'several_objects'
+      ? 'Nothing has run. Send a call of its own for each.'
+      : 'Send one JSON object that follows the schema of the tool.';
+  return fail(call, 'invalid_arguments', `${subject} could not be read. ${message} ${remedy}`);
 }

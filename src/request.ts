@@ -1,4 +1,4 @@
-import { MalformedArguments, NOTHING, readArguments } from './arguments.ts';
+import { MalformedArguments, NOTHING, type ReadArguments, readArguments } from './arguments.ts';
 import { type Progress, ToolCall } from './call.ts';
 import { ToolContext } from './context.ts';
 import { isPlainObject, type JsonObject } from './json.ts';
@@ -85,10 +85,10 @@ export function readableCall(request: ToolCallRequest): RequestedCall {
   }
 }
 
-/** The arguments of a request, read strictly. */
-export function requestedArguments(request: ToolCallRequest): JsonObject | MalformedArguments {
-  const { arguments: raw } = request;
-  if (request.truncated !== true) return readArguments(raw);
+/** The arguments of a request. */
+export function requestedArguments(request: ToolCallRequest, mayRepair: (toolName: string) => boolean): ReadArguments {
+  const { name, arguments: raw } = request;
+  if (request.truncated !== true) return readArguments(raw, name, mayRepair);
   return new MalformedArguments(
     'truncated',
     'The model was cut off while writing them.',

@@ -14,11 +14,12 @@ const echo = defineTool({
   },
 });
 const dispatcher = createDispatcher({ tools: [echo] });
+const strict = dispatcher.with({ repairArguments: false });
 
 /** Dispatches a call of echo with these arguments: its result, and what the tool received, if it ran. */
-async function call(given: Omit<ToolCallRequest, 'name'>) {
+async function call(given: Omit<ToolCallRequest, 'name'>, by = dispatcher) {
   received.length = 0;
-  const result = await dispatcher.dispatch({ name: 'echo', ...given });
+  const result = await by.dispatch({ name: 'echo', ...given });
   return { result, ran: received.length > 0, input: received[0] };
 }
 
@@ -83,8 +84,9 @@ describe('arguments as text', () => {
     ['42', 'a number'],
     ['true', 'true'],
     ['"{\\"city\\":\\"Oslo\\"}"', 'a string'],
+    ['"Oslo"', 'a string'],
   ])('A03: are refused when they are not an object: %s', async (text, kind) => {
-    const { result, ran } = await call({ arguments: text });
+    const { result, ran } = await call({ arguments: text }, strict);
     expect(ran).toBe(false);
     expect(result.error).toMatchObject({ code: 'invalid_arguments', executed: 'no' });
     expect(result.content).toContain(`They are ${kind}.`);
@@ -113,8 +115,8 @@ describe('arguments as text', () => {
     ['```json\n{"a":1}\n```', 0],
     ['not JSON', 0],
     [']', 0],
-  ])('A08: are refused with the place of the fault: %j', async (text, at) => {
-    const { result, ran } = await call({ arguments: text });
+  ])('A08: are refused with the place of the fault, where nothing is repaired: %j', async (text, at) => {
+    const { result, ran } = await call({ arguments: text }, strict);
     expect(ran).toBe(false);
     expect(result.error).toMatchObject({ code: 'invalid_arguments', executed: 'no' });
     expect(result.content).toContain(`near character ${at}: `);

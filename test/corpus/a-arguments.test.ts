@@ -1,0 +1,373 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { pino } from 'pino';
+import { createDispatcher, type DispatcherOptions, defineTool, forModel, type JsonObject, textOf } from 'toolonion';
+import { allowAll, standard } from 'toolonion/middleware';
+
+/** A tool that takes any arguments and remembers them, within the usual layers. */
+function setUp(inputSchema: JsonObject = { type: 'object' }, more: DispatcherOptions = {}) {
+  const received: unknown[] = [];
+  const tool = defineTool({
+    name: 'tool',
+    description: 'Remembers its arguments.',
+    inputSchema,
+    execute: (input) => {
+      received.push(structuredClone(input));
+      return 'ok';
+    },
+  });
+  const middleware = standard({ permission: { check: allowAll }, logging: false });
+  const dispatcher = createDispatcher({ tools: [tool], middleware, ...more });
+  const call = (given: unknown) => dispatcher.dispatch({ id: 'c1', name: 'tool', arguments: given });
+  return { received, dispatcher, call };
+}
+
+const repairs = (notes: readonly { readonly type: string; readonly message: string }[]) =>
+  notes.filter(({ type }) => type === 'repaired').map(({ message }) => message);
+
+describe('A01: arguments that are blank', () => {
+  test.each([[''], ['   '], ['\n\t'], ['\uFEFF'], [undefined], ['""'], ['"  "']])(
+    'A01: are {} for a tool without parameters: %j',
+    async (given) => {
+      const { received, call } = setUp();
+      expect((await call(given)).isError).toBe(false);
+      expect(received).toEqual([{}]);
+    },
+  );
+
+  test('A01: are {} when the key is missing', async () => {
+    const { received, dispatcher } = setUp();
+    expect((await dispatcher.dispatch({ name: 'tool' })).isError).toBe(false);
+    expect(received).toEqual([{}]);
+  });
+
+  test.each([[''], ['  '], [undefined]])('A01: are told what is required where something is: %j', async (given) => {
+    const { received, call } = setUp({ type: 'object', properties: { path: {} }, required: ['path'] });
+    const { error } = await call(given);
+    expect(error).toMatchObject({ code: 'invalid_arguments', executed: 'no' });
+    expect(error?.message).toContain('"path" is required');
+    expect(received).toEqual([]);
+  });
+});
+
+test.each([[null], ['null'], [' null\n'], ['"null"']])(
+  'A02: null is no arguments, a log is written of it: %j',
+  async (given) => {
+    const lines: { readonly code: string }[] = [];
+    const logger = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+    const { received, dispatcher } = setUp();
+    const logged = dispatcher.with({
+      middleware: standard({ permission: { check: allowAll }, logging: { logger, values: true } }),
+    });
+    expect((await logged.dispatch({ name: 'tool', arguments: given })).isError).toBe(false);
+    expect(received).toEqual([{}]);
+    expect(lines.map(({ code }) => code)).toEqual(['ok']);
+  },
+);
+
+test.each([
+  ['[1,2]', 'an array'],
+  ['[]', 'an array'],
+  ['42', 'a number'],
+  ['0', 'a number'],
+  ['true', 'true'],
+  ['false', 'false'],
+  ['"Oslo"', 'a string'],
+  ['[{"q":"a"},{"q":"b"}]', 'an array'],
+  ['[1,2,]', 'an array'],
+  ['```\n[1]\n```', 'an array'],
+  ['True', 'true'],
+  [['a'], 'an array'],
+  [42, 'a number'],
+  [true, 'true'],
+  [() => 1, 'a function'],
+] as const)('A03: what is no object is refused, and its kind told: %j', async (given, kind) => {
+  const { received, call } = setUp();
+  const { error, requested } = await call(given);
+  expect(error).toMatchObject({ code: 'invalid_arguments', executed: 'no' });
+  expect(error?.message).toContain(`They are ${kind}.`);
+  expect(requested.input).toEqual({});
+  expect(received).toEqual([]);
+});
+
+describe('A04: arguments encoded more than once', () => {
+  const city = { city: 'Oslo', note: 'a "quoted" \\ word\nand a line' };
+  const encoded = (times: number) => {
+    let text = JSON.stringify(city);
+    for (let time = 0; time < times; time++) text = JSON.stringify(text);
+    return text;
+  };
+
+  test.each([[1], [2], [3]])('A04: are unwrapped %i times, and the result says so', async (times) => {
+    const { received, call } = setUp();
+    const result = await call(encoded(times));
+    expect(received).toEqual([city]);
+    expect(repairs(result.notes)).toEqual([expect.stringContaining('JSON within a JSON text')]);
+    expect(result.requested).toMatchObject({ input: city, rawArguments: encoded(times) });
+  });
+
+  test.each([
+    [encoded(4), 'invalid_arguments', 'They are a string.'],
+    [JSON.stringify('42'), 'invalid_arguments', 'They are a string.'],
+    [JSON.stringify('[1]'), 'invalid_arguments', 'They are a string.'],
+    [JSON.stringify('{"city":"Os'), 'truncated_arguments', 'They stop in the middle.'],
+    [JSON.stringify('{"q":"a"}{"q":"b"}'), 'invalid_arguments', 'They are 2 different objects'],
+    [JSON.stringify('{"q": }'), 'invalid_arguments', 'They are not valid JSON, near character 6'],
+  ])('A04: are refused where no one object is in them: %s', async (text, code, message) => {
+    const { received, call } = setUp();
+    const { error } = await call(text);
+    expect(error?.code).toBe(code);
+    expect(error?.message).toContain(message);
+    expect(received).toEqual([]);
+  });
+});
+
+describe('A06: objects glued together', () => {
+  test.each([
+    ['{"q":"a"}{"q":"a"}', { q: 'a' }],
+    ['{"q":"a"}\n{"q":"a"}\n', { q: 'a' }],
+    ['{"q":"a"},{"q":"a"}', { q: 'a' }],
+    ['{"a":1,"b":{"c":[1]}}{"b":{"c":[1]},"a":1}', { a: 1, b: { c: [1] } }],
+    ['{"q":"a"}'.repeat(6), { q: 'a' }],
+    ['{}{}', {}],
+  ])('A06: run once where they are equal: %s', async (text, input) => {
+    const { received, call } = setUp();
+    const result = await call(text);
+    expect(received).toEqual([input]);
+    expect(forModel(result)).toMatch(/the same object \d times, taken once/);
+  });
+
+  test.each([
+    ['{"q":"a"}{"q":"b"}'],
+    ['{"q":"a"}{"q":"a","n":1}'],
+    ['{}{"q":"a"}'],
+    ['{"q":"a"}\n{"q":"b"}\n{"q":"a"}'],
+    ['{"q":1}{"q":"1"}'],
+    ['{"q":"a"}, {"q":"b"}'],
+  ])('A06: run nothing where they differ, and the model is told to send each on its own: %s', async (text) => {
+    const { received, call, dispatcher } = setUp();
+    const { error, requested } = await call(text);
+    expect(error).toMatchObject({ code: 'invalid_arguments', executed: 'no' });
+    expect(error?.message).toMatch(/They are \d different objects.* Send a call of its own for each\./);
+    expect(requested).toMatchObject({ input: {}, rawArguments: text });
+    const strict = dispatcher.with({ repairArguments: false });
+    expect((await strict.dispatch({ name: 'tool', arguments: text })).error?.code).toBe('invalid_arguments');
+    expect(received).toEqual([]);
+  });
+});
+
+describe('A08: slips of syntax', () => {
+  test.each([
+    ['{"a":1,}', { a: 1 }, 'a trailing comma'],
+    ['{"a":[1,2,],}', { a: [1, 2] }, 'a trailing comma'],
+    ["{'a':1}", { a: 1 }, 'single quotes'],
+    ["{'a': 'it\\'s', 'b': 'say \"hi\"'}", { a: "it's", b: 'say "hi"' }, 'single quotes'],
+    ["{'a': True, 'b': [None, False]}", { a: true, b: [null, false] }, "a word of Python's"],
+    ['{a:1, b_2: {$c-d: "x"}}', { a: 1, b_2: { '$c-d': 'x' } }, 'a key without quotes'],
+    ['{"a":1}<|call|>', { a: 1 }, 'a control token'],
+    ['{"a":1}<|im_end|>\n', { a: 1 }, 'a control token'],
+    ['<tool_call>{"a":1}</tool_call>', { a: 1 }, 'a control token'],
+    ['{"a":1}<\uFF5Ctool\u2581call\u2581end\uFF5C>', { a: 1 }, 'a control token'],
+    ['```json\n{"a":1}\n```', { a: 1 }, 'a code fence'],
+    ['```\n{"a":1}```', { a: 1 }, 'a code fence'],
+    ['\uFEFF{"a":1}', { a: 1 }, 'white space'],
+    ['{"a":\u00A01}', { a: 1 }, 'white space'],
+    ['{"url":"http://a//b,}","x":"<|call|>```",}', { url: 'http://a//b,}', x: '<|call|>```' }, 'a trailing comma'],
+    ['{"a":"it\\\'s"}', { a: "it's" }, 'an escape'],
+  ])('A08: are read where they leave no doubt, with a note for the model: %s', async (text, input, kind) => {
+    const { received, call } = setUp();
+    const result = await call(text);
+    if (input === undefined) {
+      expect(result.error?.code).toBe('invalid_arguments');
+      return;
+    }
+    expect(received).toEqual([input]);
+    expect(result.requested).toMatchObject({ input, rawArguments: text });
+    expect(repairs(result.notes)).toEqual([expect.stringContaining(kind)]);
+    expect(textOf(forModel(result))).toContain(`[${repairs(result.notes)[0]}]`);
+  });
+
+  test.each([
+    ['{"query": ,"n":1}', 10],
+    ['{"a":1,,"b":2}', 7],
+    ['{,}', 1],
+    ['{"a" 1}', 5],
+    ['{"a":1 "b":2}', 7],
+    ['{"a":[1}', 7],
+    ['{"a":"b"}}', 9],
+    ['{"a":"say "hi" to"}', 11],
+    ['{"a":"C:\\Users"}', 8],
+    ['{"a":"\\x41"}', 6],
+    ['{"a":1 // one\n}', 7],
+    ['{"a":01}', 5],
+    ['{"a":0x10}', 5],
+    ['{"a":NaN}', 5],
+    ['{"a":undefined}', 5],
+    ['{"a":+1}', 5],
+    ['{"a":"b" + "c"}', 9],
+    ['Here it is: {"a":1}', 0],
+    ['{"a":1} as you asked', 8],
+    ['path=a.txt', 0],
+    ['<path>a.txt</path>', 0],
+    ["{'it''s': 1}", 1],
+  ])('A08: are refused where they leave a doubt, with the place and the text there: %s', async (text, at) => {
+    const { received, call } = setUp();
+    const { error, requested } = await call(text);
+    expect(error).toMatchObject({ code: 'invalid_arguments', executed: 'no' });
+    expect(error?.message).toContain(`near character ${at}: `);
+    expect(error?.message).toContain(JSON.stringify(text.slice(at, at + 20)).slice(1, -1));
+    expect(requested).toMatchObject({ input: {}, rawArguments: text });
+    expect(received).toEqual([]);
+  });
+
+  test.each([['{"a":1,}'], ["{'a':1}"], ['{"a":1}<|call|>'], ['"{\\"a\\":1}"'], ['{"a":1}{"a":1}'], ['{"a":"\n"}']])(
+    'A08: are refused where repairs are off, for all tools or for this one: %j',
+    async (text) => {
+      for (const repairArguments of [false, { byTool: { tool: false } }]) {
+        const { received, call } = setUp(undefined, { repairArguments });
+        expect((await call(text)).error?.code).toBe('invalid_arguments');
+        expect(received).toEqual([]);
+      }
+    },
+  );
+});
+
+test.each([
+  ['{"old":"line1\nline2"}', { old: 'line1\nline2' }],
+  ['{"old":"a\tb\r\n","new":"\u001b[0m"}', { old: 'a\tb\r\n', new: '\u001b[0m' }],
+  ['{"old":"\u0000\u0001\u001f"}', { old: '\u0000\u0001\u001f' }],
+  ['{"a\nb":"c"}', { 'a\nb': 'c' }],
+  ['{"old":"\\n stays \\\\n, \n becomes","n":1}', { old: '\n stays \\n, \n becomes', n: 1 }],
+])('A09: control characters in a text are what the model wrote: %j', async (text, input) => {
+  const { received, call } = setUp();
+  const result = await call(text);
+  expect(received).toEqual([input]);
+  expect(repairs(result.notes)).toEqual([expect.stringContaining('a control character in a text')]);
+});
+
+test.each([['{"a": }'], ['not JSON'], ['{"a":"half'], ['[1]'], ['{"a":"\ud800" x}'], [[1]], [{ f: () => 1 }]])(
+  'A10: what was asked for is safe to replay, whatever it was: %j',
+  async (given) => {
+    const { dispatcher, call } = setUp();
+    const { requested } = await call(given);
+    expect(requested.input).toEqual({});
+    expect(requested.rawArguments).toBe(typeof given === 'string' ? given : undefined);
+    expect(JSON.parse(JSON.stringify(requested.input))).toEqual({});
+    const next = await dispatcher.dispatch({ ...requested, arguments: { a: 1 } });
+    expect(next.isError).toBe(false);
+  },
+);
+
+describe('A11: arguments that were cut off', () => {
+  test.each([
+    ['{"path":"a.txt","content":"half a fi'],
+    ['{"commands":["npm i","npm t"'],
+    ['{"commands":["npm i","npm t"]'],
+    ['{"path":"a.txt","content":""'],
+    ["{'path':'a.txt','content':'half"],
+    ['{"path":"a.txt",'],
+    ['{"path":"a.txt","n":12'],
+    ['```json\n{"path":"a.txt"'],
+    ['{"path":"a\nb'],
+    ['{'],
+  ])('A11: are never completed, and the model is told to send less: %j', async (text) => {
+    const { received, call } = setUp();
+    const { error } = await call(text);
+    expect(error).toMatchObject({ code: 'truncated_arguments', executed: 'no' });
+    expect(error?.message).toContain('split it into smaller calls');
+    expect(received).toEqual([]);
+  });
+
+  test.each([['{"a":1}'], [{ a: 1 }], [''], ['{"a":1,}']])(
+    'A11: are refused where the caller knows it: %j',
+    async (given) => {
+      const { received, dispatcher } = setUp();
+      const { error } = await dispatcher.dispatch({ name: 'tool', arguments: given, truncated: true });
+      expect(error).toMatchObject({ code: 'truncated_arguments', executed: 'no' });
+      expect(received).toEqual([]);
+    },
+  );
+});
+
+describe('numbers', () => {
+  test.each([
+    ['{"id":12345678901234567890}', '12345678901234567890'],
+    ['{"id":9007199254740993}', '9007199254740993'],
+    ['{"ids":[1,-1234567890123456789]}', '-1234567890123456789'],
+    ["{'id':9007199254740993}", '9007199254740993'],
+    ['"{\\"id\\":9007199254740993}"', '9007199254740993'],
+    [`{"id":1${'0'.repeat(99)}1}`, `1${'0'.repeat(39)}…`],
+  ])('that would arrive as another one are refused, and the model told to send text: %s', async (text, number) => {
+    const { received, call } = setUp();
+    const { error } = await call(text);
+    expect(error?.code).toBe('invalid_arguments');
+    expect(error?.message).toContain(`the number ${number} has more digits than a number can hold`);
+    expect(received).toEqual([]);
+  });
+
+  test.each([['{"n":1e21}'], ['{"n":9007199254740992}'], ['{"n":33253922728781590}'], ['{"n":0.1234567890123456789}']])(
+    'that are the nearest there is arrive: %s',
+    async (text) => {
+      const { received, call } = setUp();
+      expect((await call(text)).notes).toEqual([]);
+      expect(received).toEqual([JSON.parse(text)]);
+    },
+  );
+
+  test('as text keep their digits, however many', async () => {
+    const { received, call } = setUp();
+    await call('{"id":"12345678901234567890"}');
+    expect(received).toEqual([{ id: '12345678901234567890' }]);
+  });
+});
+
+describe('text of any kind', () => {
+  const object = fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue());
+
+  test('that is the JSON of an object arrives unchanged, without a note', async () => {
+    const { received, call } = setUp();
+    const layout = fc.constantFrom(undefined, 2, '\t');
+    await fc.assert(
+      fc.asyncProperty(object, layout, async (value, indent) => {
+        const text = JSON.stringify(value, null, indent);
+        const result = await call(text);
+        expect(result.notes).toEqual([]);
+        expect(JSON.stringify(received.at(-1))).toBe(JSON.stringify(JSON.parse(text)));
+        expect(result.requested).toEqual({ id: 'c1', name: 'tool', input: JSON.parse(text), rawArguments: text });
+      }),
+    );
+  });
+
+  test('arrives the same as Python would write it', async () => {
+    const { received, call } = setUp();
+    const single = (text: string) =>
+      `'${JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
+    const sloppy = (value: unknown): string => {
+      if (typeof value === 'string') return single(value);
+      if (Array.isArray(value)) return `[${value.map((item) => `${sloppy(item)},`).join(' ')}]`;
+      if (typeof value !== 'object' || value === null)
+        return { true: 'True', false: 'False', null: 'None' }[String(value)] ?? JSON.stringify(value);
+      return `{${Object.entries(value)
+        .map(([key, item]) => `${single(key)}: ${sloppy(item)},`)
+        .join('\n')}}`;
+    };
+    await fc.assert(
+      fc.asyncProperty(object, async (value) => {
+        received.length = 0;
+        const result = await call(sloppy(value));
+        expect([result.error?.message, received]).toEqual([undefined, [JSON.parse(JSON.stringify(value))]]);
+      }),
+    );
+  });
+
+  test('that was cut anywhere is never run', async () => {
+    const { received, call } = setUp();
+    await fc.assert(
+      fc.asyncProperty(fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1 }), fc.nat(), async (value, at) => {
+        const text = JSON.stringify(value);
+        expect((await call(text.slice(0, 1 + (at % (text.length - 1))))).error?.code).toBe('truncated_arguments');
+        expect(received).toEqual([]);
+      }),
+    );
+  });
+});
