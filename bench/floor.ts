@@ -1,7 +1,8 @@
 import type { ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { nanoid } from 'nanoid';
-import { compileSchema, type Faults } from '../middleware/schema-check.ts';
+import { compileSchema } from '../middleware/schema/check.ts';
+import type { Faults } from '../middleware/schema/faults.ts';
 import { RepairedArguments, readArguments } from '../src/arguments.ts';
 import {
   cloneJson,

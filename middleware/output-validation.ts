@@ -16,7 +16,8 @@ import {
   type ToolOutcome,
   withNote,
 } from '../src/index.ts';
-import { compileSchema, Faults, type SchemaCheck, ToolChecks, Unusable } from './schema-check.ts';
+import { compileSchema, type SchemaCheck, ToolChecks, Unusable } from './schema/check.ts';
+import { Faults } from './schema/faults.ts';
 
 /** Options of `outputValidation`. */
 export interface OutputValidationOptions {

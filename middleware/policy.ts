@@ -12,7 +12,8 @@ import {
 } from '../src/index.ts';
 import { type PermissionRule, question } from './permission-rules.ts';
 import { POLICY_SCHEMA } from './policy-schema.ts';
-import { compileSchema, Faults, pathOf, type SchemaCheck } from './schema-check.ts';
+import { compileSchema, type SchemaCheck } from './schema/check.ts';
+import { Faults, pathOf } from './schema/faults.ts';
 
 /** The content of a policy file. */
 export interface PolicyDocument {

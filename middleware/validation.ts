@@ -27,7 +27,8 @@ import {
   type Validation,
   withNote,
 } from '../src/index.ts';
-import { compileSchema, Faults, ToolChecks, Unusable } from './schema-check.ts';
+import { compileSchema, ToolChecks, Unusable } from './schema/check.ts';
+import { Faults } from './schema/faults.ts';
 
 /** Options of `validation`. */
 export interface ValidationOptions {

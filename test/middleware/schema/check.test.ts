@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createDispatcher, defineTool, type JsonSchema, type JsonValue } from 'toolonion';
 import { validation } from 'toolonion/middleware';
-import { compileSchema, Faults } from 'toolonion/middleware/schema-check';
+import { compileSchema } from 'toolonion/middleware/schema/check';
+import { Faults } from 'toolonion/middleware/schema/faults';
 
 /** Whether a value has what a schema asks for. */
 function accepts(schema: JsonSchema, value: JsonValue): boolean {

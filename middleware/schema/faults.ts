@@ -1,0 +1,120 @@
+import type { ErrorObject } from 'ajv';
+import { kindOf, type StandardIssue } from '../../src/index.ts';
+
+/** One thing that is wrong with a value. */
+export interface Fault {
+  /** Where, as a model would write it: `items[0].name`; empty for the whole value. */
+  readonly path: string;
+  /** What was expected, and what was there instead. */
+  readonly message: string;
+}
+
+/** Faults that are read; a list of a hundred thousand wrong items is as wrong as one of a hundred. */
+const MAX_FAULTS = 100;
+
+/** What is wrong with a value. */
+export class Faults {
+  /** The first ones. */
+  readonly list: readonly Fault[];
+  /** How many there are. */
+  readonly count: number;
+
+  constructor(list: readonly Fault[], count: number) {
+    this.list = list;
+    this.count = count;
+  }
+
+  /** As a list for the model: so many different faults, and no more than so many characters of each. */
+  describe(most: number, characters: number): string {
+    const lines = new Set<string>();
+    let told = 0;
+    for (const { path, message } of this.list) {
+      if (lines.size === most) break;
+      lines.add(clipped(`- ${path === '' ? '' : `${path}: `}${message}`, characters));
+      told++;
+    }
+    return [...lines, ...(this.count > told ? [`- and ${this.count - told} more`] : [])].join('\n');
+  }
+}
+
+/** What is wrong with a value, as ajv tells it. */
+export function ajvFaults(errors: readonly ErrorObject[]): Faults {
+  // That an "if" failed says nothing: what its branch wants is in the list as well.
+  const told = errors.filter(({ keyword }) => keyword !== 'if');
+  return new Faults(told.slice(0, MAX_FAULTS).map(faultOf), told.length);
+}
+
+/** The same as a Standard Schema tells it. */
+export function standardFaults(issues: readonly StandardIssue[]): Faults {
+  return new Faults(issues.slice(0, MAX_FAULTS).map(issueOf), issues.length);
+}
+
+function issueOf({ message, path = [] }: StandardIssue): Fault {
+  return { path: pathOf(path.map((step) => String(typeof step === 'object' ? step.key : step))), message };
+}
+
+function faultOf(error: ErrorObject): Fault {
+  const steps = error.instancePath.split('/').slice(1);
+  return {
+    path: pathOf(steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))),
+    message: messageOf(error),
+  };
+}
+
+/** A place in a value, as a person would write it: `items[0].name`. */
+export function pathOf(steps: readonly string[]): string {
+  return clipped(steps.map(stepOf).join('').replace(/^\./, ''), 120);
+}
+
+function stepOf(step: string): string {
+  if (/^\d+$/.test(step)) return `[${step}]`;
+  return /^[\p{L}\p{N}_$-]+$/u.test(step) ? `.${step}` : `[${quoted(step)}]`;
+}
+
+function messageOf({ keyword, params, data, parentSchema, message }: ErrorObject): string {
+  switch (keyword) {
+    case 'required':
+      return `${quoted(params['missingProperty'])} is required, but missing`;
+    case 'additionalProperties':
+      return `unknown key ${quoted(params['additionalProperty'])}; known keys: ${listed(Object.keys(parentSchema?.['properties'] ?? {}))}`;
+    case 'unevaluatedProperties':
+      return `unknown key ${quoted(params['unevaluatedProperty'])}`;
+    case 'enum':
+      return `expected one of ${listed(params['allowedValues'])}; got ${shown(data)}`;
+    case 'const':
+      return `expected ${quoted(params['allowedValue'])}; got ${shown(data)}`;
+    case 'type':
+      return `expected ${[params['type']].flat().join(' or ')}; got ${shown(data)}`;
+    case 'false schema':
+      return `nothing is allowed here; got ${shown(data)}`;
+    default:
+      return `${message ?? 'is wrong'}; got ${shown(data)}`;
+  }
+}
+
+/** Names one message lists. */
+const MAX_LISTED = 20;
+
+function listed(values: readonly unknown[]): string {
+  if (values.length === 0) return 'none';
+  const rest = values.length - MAX_LISTED;
+  return values.slice(0, MAX_LISTED).map(quoted).join(', ') + (rest > 0 ? `, and ${rest} more` : '');
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'string') return `the text ${quoted(value)}`;
+  return typeof value === 'number' ? `the number ${value}` : kindOf(value);
+}
+
+/** Characters of one value that are quoted. */
+const MAX_QUOTED = 60;
+
+function quoted(value: unknown): string {
+  // A text is cut first: it may be a file's whole content.
+  if (typeof value === 'string') return JSON.stringify(clipped(value, MAX_QUOTED));
+  return clipped(JSON.stringify(value) ?? '', MAX_QUOTED);
+}
+
+function clipped(text: string, characters: number): string {
+  return text.length <= characters ? text : `${text.slice(0, characters)}…`.toWellFormed();
+}
