@@ -25,4 +25,5 @@ export {
 } from './policy.ts';
 export { type StandardOptions, standard } from './standard.ts';
 export { type TimeoutOptions, timeout, timeoutMs } from './timeout.ts';
+export { type UnknownToolOptions, unknownTool } from './unknown-tool.ts';
 export { type ValidationMiddleware, type ValidationOptions, validation } from './validation.ts';

@@ -10,6 +10,8 @@ export interface OrderWarning {
 const PAIRS: readonly (readonly [outer: string, inner: string, otherwise: string])[] = [
   ['logging', 'validation', 'calls that are invalid, unknown or unreadable are not logged'],
   ['logging', 'permission', 'calls that are denied are not logged'],
+  ['unknownTool', 'validation', 'calls under another name are answered before their tool is looked for'],
+  ['unknownTool', 'permission', 'calls under another name are answered before their tool is looked for'],
   ['validation', 'permission', 'rules and people judge arguments that nobody has checked'],
   ['permission', 'timeout', 'the time a person takes to approve counts as the time of the tool'],
   ['outputLimit', 'outputValidation', 'an answer is checked when it has been cut already, and can fail for that'],

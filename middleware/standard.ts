@@ -4,11 +4,14 @@ import { type OutputLimitOptions, outputLimit } from './output-limit.ts';
 import { type OutputValidationOptions, outputValidation } from './output-validation.ts';
 import { type PermissionOptions, permission } from './permission.ts';
 import { type TimeoutOptions, timeout } from './timeout.ts';
+import { type UnknownToolOptions, unknownTool } from './unknown-tool.ts';
 import { type ValidationOptions, validation } from './validation.ts';
 
 /** Options of each layer; `false` leaves a layer out, a middleware takes its place. */
 export interface StandardOptions {
   readonly logging?: LoggingOptions | Middleware | false;
+  /** Default: left out. */
+  readonly unknownTool?: UnknownToolOptions | Middleware | false;
   readonly validation?: ValidationOptions | Middleware | false;
   /** Has to be said: what may run is the host's own decision. */
   readonly permission: PermissionOptions | Middleware | false;
@@ -23,22 +26,25 @@ const isLayer: OptionCheck = (value) =>
   (typeof value === 'object' && value !== null) ||
   'options, a middleware, or false';
 
+const LAYERS = {
+  logging: isLayer,
+  unknownTool: isLayer,
+  validation: isLayer,
+  permission: isLayer,
+  outputLimit: isLayer,
+  outputValidation: isLayer,
+  timeout: isLayer,
+};
+
 /**
- * The layers in the order in which they work together, outermost first: logging, validation, permission, output limit, output
- * validation, timeout.
+ * The layers in the order in which they work together, outermost first: logging, unknown tool (where it is given), validation,
+ * permission, output limit, output validation, timeout.
  *
  * @throws TypeError naming the option and what is allowed.
  * @example createDispatcher({ tools, middleware: standard({ permission: { check: readOnlyAllowed, approver } }) })
  */
 export function standard(options: StandardOptions): readonly Middleware[] {
-  checkOptions('standard', options ?? {}, {
-    logging: isLayer,
-    validation: isLayer,
-    permission: isLayer,
-    outputLimit: isLayer,
-    outputValidation: isLayer,
-    timeout: isLayer,
-  });
+  checkOptions('standard', options ?? {}, LAYERS);
   if (options?.permission === undefined) {
     throw new TypeError(
       'Option "permission" of standard must be given: what may run, as in { check: readOnlyAllowed }, or false.',
@@ -46,6 +52,7 @@ export function standard(options: StandardOptions): readonly Middleware[] {
   }
   return [
     layer(logging, options.logging),
+    layer(unknownTool, options.unknownTool ?? false),
     layer(validation, options.validation),
     layer(permission, options.permission),
     layer(outputLimit, options.outputLimit),

@@ -1,6 +1,7 @@
 import { constants } from 'node:os';
 import { nanoid } from 'nanoid';
 import { isErrorLike, kindOf, toJson } from './json.ts';
+import { nearestNames } from './similarity.ts';
 import { shrinkJson } from './truncate.ts';
 
 /** Why a call failed. The set is closed, so a switch over it can be complete. Explained in docs/reference/errors.md. */
@@ -115,12 +116,17 @@ export class AbortReason extends Error {
 /** Names a not-found message lists before it only counts the rest. */
 const LISTED_NAMES = 10;
 
-/** The error for a name no tool has: tells what was asked for and which tools there are. */
+/** The error for a name no tool has: tells what was asked for, which tools have a name like it, and which there are. */
 export function notFound(name: string, available: readonly string[]): ToolError {
   const listed = available.slice(0, LISTED_NAMES).map(printable).join(', ');
   const rest = available.length - LISTED_NAMES;
   const list = available.length === 0 ? 'none registered' : rest > 0 ? `${listed}, and ${rest} more` : listed;
-  return toolError('not_found', `There is no tool named "${printable(name)}". Available tools: ${list}.`);
+  const near = nearestNames(name, available).map((each) => `"${printable(each)}"`);
+  const hint =
+    near.length === 0
+      ? ''
+      : ` Did you mean ${[near.slice(0, -1).join(', '), ...near.slice(-1)].filter(Boolean).join(' or ')}?`;
+  return toolError('not_found', `There is no tool named "${printable(name)}".${hint} Available tools: ${list}.`);
 }
 
 const TOOL_FAILURE = Symbol.for('toolonion.ToolFailure');

@@ -80,6 +80,7 @@ export { ReadonlyToolRegistry, ToolRegistry } from './registry.ts';
 export type { DispatchOptions, ToolCallRequest } from './request.ts';
 export { deepFreeze, type JsonSchema, type ToolSchema } from './schema.ts';
 export { type Setting, type SettingKey, settingKey } from './settings.ts';
+export { type NearestOptions, nearestNames, similarity } from './similarity.ts';
 export {
   isStandardSchema,
   type StandardIssue,
@@ -89,7 +90,7 @@ export {
   type StandardSchemaProps,
 } from './standard-schema.ts';
 export { TimeLimit, timersOf } from './time-limit.ts';
-export { defineTool, isConcurrencySafe, isTool, type Tool, type ToolDefinition } from './tool.ts';
+export { defineTool, isConcurrencySafe, isTool, namespaced, type Tool, type ToolDefinition } from './tool.ts';
 export {
   type CutOptions,
   cutTexts,

@@ -75,7 +75,9 @@ export class ToolRegistry extends ReadonlyToolRegistry {
   register(tool: Tool, options: { readonly replace?: boolean } = {}): this {
     if (!isTool(tool)) throw new TypeError(`A registry takes tools made by defineTool, not ${kindOf(tool)}.`);
     if (this.byName.has(tool.name) && options.replace !== true) {
-      throw new TypeError(`A tool named "${tool.name}" is already registered. Rename one, or pass { replace: true }.`);
+      throw new TypeError(
+        `A tool named "${tool.name}" is already registered. Rename one, as namespaced() does, or pass { replace: true }.`,
+      );
     }
     this.#writable().set(tool.name, tool);
     return this;

@@ -115,8 +115,29 @@ export function defineTool<const Schema extends JsonSchema | StandardSchema = ty
     ...(outputSchema && { outputSchema: isStandardSchema(outputSchema) ? outputSchema : (shownOutput as JsonSchema) }),
     schema,
   };
+  return made(tool) as Tool<InferInput<Schema>>;
+}
+
+/**
+ * The same tools under names of their own, so that those of two sources never meet: `send` of `mail` becomes `mail__send`.
+ *
+ * @param separator What stands between; providers take letters, digits, `_` and `-`. Default: `__`.
+ * @throws TypeError for a namespace that is empty or has white space around it, and for what `defineTool` has not made.
+ * @example createDispatcher({ tools: [...namespaced('mail', mailTools), ...namespaced('chat', chatTools)] })
+ */
+export function namespaced(namespace: string, tools: Iterable<Tool>, separator = '__'): readonly Tool[] {
+  if (typeof namespace !== 'string' || namespace === '' || namespace.trim() !== namespace)
+    throw new TypeError('A namespace must be text, not empty, without white space around it.');
+  return [...tools].map((tool) => {
+    if (!isTool(tool)) throw new TypeError(`A namespace holds tools made by defineTool, not ${kindOf(tool)}.`);
+    const name = `${namespace}${separator}${tool.name}`;
+    return made({ ...tool, name, schema: Object.freeze({ ...tool.schema, name }) });
+  });
+}
+
+function made<Made extends object>(tool: Made): Readonly<Made> {
   defined.add(tool);
-  return Object.freeze(tool) as Tool<InferInput<Schema>>;
+  return Object.freeze(tool);
 }
 
 /** Whether a value was made by `defineTool`. */

@@ -10,13 +10,14 @@ const coreNames = `
   ToolContext ToolFailure ToolOutput ToolRegistry after checkOptions cloneJson codeOf compose controlOf copyJson createDispatcher
   cutTexts deepFreeze defineTool describeError extensionKey fail failure forModel isBoolean isConcurrencySafe
   isContent isContentPart isCount isFunction isJsonLonger isLimitMs isOneOf isOutcome isPlainObject isPromise
-  isStandardSchema isTool jsonFaultIndex kindOf named notFound perTool perToolCheck printable redactor settingKey shrinkJson
+  isStandardSchema isTool jsonFaultIndex kindOf named namespaced nearestNames notFound perTool perToolCheck printable redactor settingKey shrinkJson
+  similarity
   sizeOf stopped succeed suspended systemClock textOf timersOf toJson toOutput toToolError toolError unrunnable wildcard withNote
 `;
 
 const middlewareNames = `
   allowAll denyAll logging orderWarnings outputLimit outputValidation permission policy readOnlyAllowed rules standard timeout
-  timeoutMs validation
+  timeoutMs unknownTool validation
 `;
 
 const testingNames = 'emptyTrace measure spansOf tracedIn withProbes';

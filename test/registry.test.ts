@@ -80,7 +80,9 @@ describe('ToolRegistry', () => {
     const registry = new ToolRegistry([tool('a'), tool('b')]);
     const other = tool('a');
     expect(() => registry.register(other)).toThrow(
-      new TypeError('A tool named "a" is already registered. Rename one, or pass { replace: true }.'),
+      new TypeError(
+        'A tool named "a" is already registered. Rename one, as namespaced() does, or pass { replace: true }.',
+      ),
     );
     registry.register(other, { replace: true });
     expect(registry.tools.map((each) => each === other)).toEqual([true, false]);

@@ -7,6 +7,7 @@ import {
   isConcurrencySafe,
   isTool,
   type JsonSchema,
+  namespaced,
   type Tool,
   type ToolSchema,
 } from 'toolonion';
@@ -270,3 +271,32 @@ function cyclicSchema(): JsonSchema {
   schema['properties'] = { self: schema };
   return schema;
 }
+
+describe('namespaced', () => {
+  const send = defineTool({ name: 'send', description: 'Sends.', readOnly: true, execute: () => 'sent' });
+
+  test('C08: gives the tools of two sources names of their own', async () => {
+    const other = defineTool({ name: 'send', description: 'Sends elsewhere.', execute: () => 'sent elsewhere' });
+    const tools = [...namespaced('mail', [send]), ...namespaced('chat', [other], '-')];
+    const dispatcher = createDispatcher({ tools });
+    expect(dispatcher.tools.names).toEqual(['chat-send', 'mail__send']);
+    expect(dispatcher.tools.schemas.map(({ name }) => name)).toEqual(['mail__send', 'chat-send']);
+    expect((await dispatcher.dispatch({ name: 'mail__send' })).content).toBe('sent');
+    expect((await dispatcher.dispatch({ name: 'chat-send' })).content).toBe('sent elsewhere');
+    expect((await dispatcher.dispatch({ name: 'send' })).error?.code).toBe('not_found');
+  });
+
+  test('changes nothing else, and the tool it is made from not at all', () => {
+    const [named] = namespaced('mail', [send]);
+    expect(named).toEqual({ ...send, name: 'mail__send', schema: { ...send.schema, name: 'mail__send' } });
+    expect(Object.isFrozen(named)).toBe(true);
+    expect(isTool(named)).toBe(true);
+    expect(send.name).toBe('send');
+  });
+
+  test('refuses a namespace that is none, and what is no tool', () => {
+    for (const namespace of ['', ' mail', undefined])
+      expect(() => namespaced(namespace as string, [send])).toThrow('A namespace must be text, not empty');
+    expect(() => namespaced('mail', [{ name: 'send' } as never])).toThrow('tools made by defineTool, not an object');
+  });
+});

@@ -54,7 +54,10 @@ test.each([[{}], [{ permission: undefined }], [undefined], [{ validation: false 
 );
 
 test.each<[unknown, string]>([
-  [{ permission: false, retry: {} }, 'standard has no option "retry". Its options: logging, validation, permission'],
+  [
+    { permission: false, retry: {} },
+    'standard has no option "retry". Its options: logging, unknownTool, validation, permission',
+  ],
   [{ permission: true }, 'Option "permission" of standard must be options, a middleware, or false; got true.'],
   [{ permission: null }, 'Option "permission" of standard must be options, a middleware, or false; got null.'],
   [{ permission: false, timeout: 5000 }, 'Option "timeout" of standard must be options, a middleware, or false'],
