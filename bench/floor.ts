@@ -1,7 +1,7 @@
 import type { ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { nanoid } from 'nanoid';
-import { compileSchema } from '../middleware/schema/check.ts';
+import { ajvCheck } from '../middleware/schema/ajv.ts';
 import type { Faults } from '../middleware/schema/faults.ts';
 import { RepairedArguments, readArguments } from '../src/arguments.ts';
 import {
@@ -155,7 +155,7 @@ export function floor(scenario: Scenario, armed: 'each' | 'turn' = 'each'): Cont
   }
 
   function faults(name: string, input: JsonValue): string {
-    const list = (compileSchema(scenario.schema)(cloneJson(input)) as Faults).describe(8, 300);
+    const list = (ajvCheck(scenario.schema)(cloneJson(input)) as Faults).describe(8, 300);
     return `The arguments of tool "${name}" are invalid:\n${list}\nSend the call again with these put right.`;
   }
 

@@ -16,11 +16,12 @@ import {
   type ToolOutcome,
   withNote,
 } from '../src/index.ts';
-import { compileSchema, type SchemaCheck, ToolChecks, Unusable } from './schema/check.ts';
+import type { SchemaCheck } from './schema/ajv.ts';
+import { compileFor, SCHEMA_OPTIONS, type SchemaOptions, ToolChecks, Unusable } from './schema/check.ts';
 import { Faults } from './schema/faults.ts';
 
 /** Options of `outputValidation`. */
-export interface OutputValidationOptions {
+export interface OutputValidationOptions extends SchemaOptions {
   /** What becomes of an answer that does not match: it fails with `output_invalid`, or passes with a note. Default: `fail`. */
   readonly onInvalid?: 'fail' | 'note';
   /** The most faults one message names. Default: 5. */
@@ -40,9 +41,10 @@ const MAX_FAULT_CHARACTERS = 300;
  * @example outputValidation({ onInvalid: 'note' })
  */
 export function outputValidation(options: OutputValidationOptions = {}): Middleware {
-  checkOptions('outputValidation', options, { onInvalid: isOneOf('fail', 'note'), maxFaults: isCount(1) });
+  const checked = { onInvalid: isOneOf('fail', 'note'), maxFaults: isCount(1), ...SCHEMA_OPTIONS };
+  checkOptions('outputValidation', options, checked);
   const { onInvalid = 'fail', maxFaults = 5 } = options;
-  const checks = new ToolChecks(outputCheck);
+  const checks = new ToolChecks((tool) => outputCheck(tool, options));
 
   return named('outputValidation', function outputValidation(call, next) {
     const { tool } = call;
@@ -75,9 +77,11 @@ export function outputValidation(options: OutputValidationOptions = {}): Middlew
 }
 
 /** An ajv check without defaults leaves the value alone; another library's gets a copy. */
-function outputCheck({ outputSchema = {} }: Tool): SchemaCheck {
-  const check = compileSchema(outputSchema, { defaults: false });
-  return isStandardSchema(outputSchema) ? (structured: JsonValue) => check(copyJson(structured)) : check;
+function outputCheck(tool: Tool, options: SchemaOptions): SchemaCheck {
+  const { outputSchema = {} } = tool;
+  const check = compileFor(tool, outputSchema, options, false);
+  if (!isStandardSchema(outputSchema) && options.compile === undefined) return check;
+  return (structured: JsonValue) => check(copyJson(structured));
 }
 
 function unusable(call: ToolCall, { cause }: Unusable): ToolOutcome {

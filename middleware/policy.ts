@@ -12,7 +12,7 @@ import {
 } from '../src/index.ts';
 import { type PermissionRule, question } from './permission-rules.ts';
 import { POLICY_SCHEMA } from './policy-schema.ts';
-import { compileSchema, type SchemaCheck } from './schema/check.ts';
+import { ajvCheck, type SchemaCheck } from './schema/ajv.ts';
 import { Faults, pathOf } from './schema/faults.ts';
 
 /** The content of a policy file. */
@@ -228,7 +228,7 @@ function checked(document: PolicyDocument): PolicyDocument {
   }
   const copy = deepFreeze(copyJson(document));
   // Compiled at the first use: whoever imports the layers need not pay for it.
-  checkDocument ??= compileSchema(POLICY_SCHEMA, { defaults: false });
+  checkDocument ??= ajvCheck(POLICY_SCHEMA, { defaults: false });
   const found = checkDocument(copy);
   if (found instanceof Faults) throw unusable(found.describe(20, 300));
   return copy as PolicyDocument;
@@ -253,7 +253,7 @@ function ruleOf({ verdict, reason, when }: PolicyRule, place: string, fits: Rule
   if (when === undefined) return { ...shared, speaksOf: () => true, canJudge: () => true };
   const checks = Object.entries(when).flatMap(([name, schema]) => {
     try {
-      return [[name, compileSchema(schema, { defaults: false, strict: true })] as const];
+      return [[name, ajvCheck(schema, { defaults: false, strict: true })] as const];
     } catch (error) {
       faults.push(`- ${place}.when.${name}: ${plainly((error as Error).message)}`);
       return [];

@@ -6,15 +6,18 @@ import {
   type DispatchNote,
   describeError,
   failure,
+  isBoolean,
   isCount,
   isLimitMs,
-  isPlainObject,
   isPromise,
   type JsonValue,
   type MaybePromise,
   type Middleware,
   type Next,
   named,
+  type PerTool,
+  perTool,
+  perToolCheck,
   printable,
   stopped,
   type Tool,
@@ -27,11 +30,19 @@ import {
   type Validation,
   withNote,
 } from '../src/index.ts';
-import { compileSchema, ToolChecks, Unusable } from './schema/check.ts';
+import { compileFor, SCHEMA_OPTIONS, type SchemaOptions, ToolChecks, Unusable } from './schema/check.ts';
+import { droppedKeys } from './schema/dropped-keys.ts';
 import { Faults } from './schema/faults.ts';
+import { repairBySchema } from './schema/repair.ts';
 
 /** Options of `validation`. */
-export interface ValidationOptions {
+export interface ValidationOptions extends SchemaOptions {
+  /** Whether JSON in a text is read where the schema wants a list or an object and takes no text. Default: true. */
+  readonly unwrapText?: PerTool<boolean>;
+  /** Whether a null counts as missing where the schema takes none and lets the key be missing. Default: true. */
+  readonly dropNulls?: PerTool<boolean>;
+  /** Whether a text becomes a number or a truth value where it is one and the schema takes no text. Default: false. */
+  readonly coerce?: PerTool<boolean>;
   /** The most faults one message names. Default: 8. */
   readonly maxFaults?: number;
   /** The most characters of one fault. Default: 300. */
@@ -52,8 +63,9 @@ export interface ValidationMiddleware extends Middleware {
 
 /**
  * Checks arguments against the tool's input schema before anybody is asked or anything runs; the tool receives a private copy
- * with the schema's defaults and transforms. A message to the model names each fault: where, what was expected, what was there.
- * Calls nobody can run (unknown tool, unreadable arguments) are answered here as well.
+ * with the schema's defaults and transforms. Arguments that are refused, but only for how they were written, are put right, with a
+ * note. A message to the model names each fault: where, what was expected, what was there. Calls nobody can run (unknown tool,
+ * unreadable arguments) are answered here as well.
  *
  * Outside the gate, so that nobody is asked about a call that cannot run; the gate has edited arguments checked here again.
  *
@@ -61,9 +73,12 @@ export interface ValidationMiddleware extends Middleware {
  * @example createDispatcher({ tools, middleware: [validation(), permission({ check: readOnlyAllowed }), timeout()] })
  */
 export function validation(options: ValidationOptions = {}): ValidationMiddleware {
-  checkOptions('validation', options, { maxFaults: isCount(1), maxFaultCharacters: isCount(20), limitMs: isLimitMs });
+  checkOptions('validation', options, OPTIONS);
   const { maxFaults = 8, maxFaultCharacters = 300, limitMs = 30_000 } = options;
-  const checks = new ToolChecks((tool) => compileSchema(tool.inputSchema));
+  const unwrapText = perTool(options.unwrapText, true);
+  const dropNulls = perTool(options.dropNulls, true);
+  const coerce = perTool(options.coerce, false);
+  const checks = new ToolChecks((tool) => compileFor(tool, tool.inputSchema, options));
 
   function layer(call: ToolCall, next: Next): MaybePromise<ToolOutcome> {
     const refusal = unrunnable(call);
@@ -72,46 +87,53 @@ export function validation(options: ValidationOptions = {}): ValidationMiddlewar
     const found = checks.run(call.tool as Tool, copy);
     // What a JSON Schema accepts comes back as it was given, which needs no second look.
     if (found === copy) return next(call.with({ parsed: copy, validator: validate }));
-    return isPromise(found)
-      ? inTime(call, found).then((settled) => goOn(call, next, settled))
-      : goOn(call, next, found);
+    const examined = then(settled(call, found), (answer) => repaired(call, call.input, answer));
+    return isPromise(examined) ? examined.then((each) => goOn(call, next, each)) : goOn(call, next, examined);
   }
 
-  /** Waits no longer than the limit, and no longer than the call lives. */
-  async function inTime(call: ToolCall, found: Promise<unknown>): Promise<unknown> {
+  /** Waits for the answer of a check no longer than the limit, and no longer than the call lives. */
+  function settled(call: ToolCall, found: unknown): MaybePromise<unknown> {
+    if (!isPromise(found)) return found;
     const fallback = () => new Unusable(new Error(`The schema gave no answer within ${limitMs} ms.`));
-    try {
-      return await pTimeout(found, {
-        milliseconds: limitMs,
-        fallback,
-        customTimers: timersOf(call.clock),
-        signal: call.signal,
-      });
-    } catch (cause) {
-      return new Unusable(cause);
-    }
+    const clock = { customTimers: timersOf(call.clock), signal: call.signal };
+    return pTimeout(found, { milliseconds: limitMs, fallback, ...clock }).catch((cause) => new Unusable(cause));
   }
 
-  function goOn(call: ToolCall, next: Next, found: unknown): MaybePromise<ToolOutcome> {
+  /** What the tool's check says of arguments, put right where they were refused. */
+  function repaired(call: ToolCall, input: JsonValue, answer: unknown): MaybePromise<Examined> {
+    if (!(answer instanceof Faults)) return { input, answer, done: [] };
+    const { toolName: name, tool } = call;
+    const repairs = { unwrapText: unwrapText(name), dropNulls: dropNulls(name), coerce: coerce(name) };
+    const repair = repairBySchema(input, (tool as Tool).schema.inputSchema, repairs);
+    if (repair === undefined) return { input, answer, done: [] };
+    const found = settled(call, checks.run(tool as Tool, copyJson(repair.value)));
+    return then(found, (second) => ({ input: repair.value, answer: second, done: repair.done }));
+  }
+
+  function goOn(call: ToolCall, next: Next, { input, answer, done }: Examined): MaybePromise<ToolOutcome> {
     if (call.aborted) return stopped(call);
-    if (found instanceof Faults || found instanceof Unusable) return failure(call, errorOf(call, found));
+    if (answer instanceof Faults || answer instanceof Unusable) return failure(call, errorOf(call, answer));
     // Before the tool runs: it may change what it receives.
-    const dropped = droppedKeys(call, found);
-    const outcome = next(call.with({ parsed: found, validator: validate }));
-    return dropped.length === 0 ? outcome : noted(outcome, droppedNote(dropped));
+    const dropped = droppedKeys(input, answer, call.tool?.schema.inputSchema);
+    const changes = { parsed: answer, validator: validate };
+    const outcome = next(call.with(done.length === 0 ? changes : { ...changes, input }));
+    const notes = [
+      ...(done.length > 0 ? [repairedNote(done)] : []),
+      ...(dropped.length > 0 ? [droppedNote(dropped)] : []),
+    ];
+    return notes.length === 0 ? outcome : after(outcome, (ended) => notes.reduce(withNote, ended));
   }
 
   /** For whoever edits the arguments further inside, and for each further attempt. */
   function validate(call: ToolCall, input: JsonValue): MaybePromise<Validation> {
-    const found = checks.run(call.tool as Tool, copyJson(input));
-    return isPromise(found)
-      ? inTime(call, found).then((settled) => verdict(call, input, settled))
-      : verdict(call, input, found);
+    const found = settled(call, checks.run(call.tool as Tool, copyJson(input)));
+    const examined = then(found, (answer) => repaired(call, input, answer));
+    return then(examined, (each) => verdict(call, each));
   }
 
-  function verdict(call: ToolCall, input: JsonValue, found: unknown): Validation {
-    if (found instanceof Faults || found instanceof Unusable) return { valid: false, error: errorOf(call, found) };
-    return { valid: true, input, parsed: found };
+  function verdict(call: ToolCall, { input, answer }: Examined): Validation {
+    if (answer instanceof Faults || answer instanceof Unusable) return { valid: false, error: errorOf(call, answer) };
+    return { valid: true, input, parsed: answer };
   }
 
   function errorOf(call: ToolCall, found: Faults | Unusable): ToolError {
@@ -138,46 +160,45 @@ export function validation(options: ValidationOptions = {}): ValidationMiddlewar
   return Object.assign(named('validation', layer), { precompile });
 }
 
-/** A function of its own, so that a call without a note pays for no closure. */
-function noted(outcome: MaybePromise<ToolOutcome>, note: DispatchNote): MaybePromise<ToolOutcome> {
-  return after(outcome, (settled) => withNote(settled, note));
+const OPTIONS = {
+  ...SCHEMA_OPTIONS,
+  unwrapText: perToolCheck(isBoolean),
+  dropNulls: perToolCheck(isBoolean),
+  coerce: perToolCheck(isBoolean),
+  maxFaults: isCount(1),
+  maxFaultCharacters: isCount(20),
+  limitMs: isLimitMs,
+};
+
+/** Arguments as they are in the end, what the tool's check made of them, and what was put right before. */
+interface Examined {
+  readonly input: JsonValue;
+  readonly answer: unknown;
+  readonly done: readonly string[];
 }
 
-/** Keys one note names. */
+function then<Value, Result>(
+  value: MaybePromise<Value>,
+  go: (value: Value) => MaybePromise<Result>,
+): MaybePromise<Result> {
+  return isPromise(value) ? value.then(go) : go(value);
+}
+
+/** Keys or repairs one note names. */
 const MAX_NAMED = 10;
 
-/** Keys a Standard Schema took away, as zod does with those it does not know: a misspelt option must not vanish unseen. */
-function droppedKeys(call: ToolCall, parsed: unknown): readonly string[] {
-  const dropped: string[] = [];
-  collectDropped(call.input, parsed, call.tool?.schema.inputSchema, '', dropped);
-  return dropped;
-}
-
-function collectDropped(input: unknown, parsed: unknown, schema: unknown, prefix: string, dropped: string[]): void {
-  if (Array.isArray(input) && Array.isArray(parsed)) {
-    const items = at(schema, 'items');
-    for (let index = 0; index < input.length; index++)
-      collectDropped(input[index], parsed[index], items, prefix, dropped);
-  } else if (isPlainObject(input) && isPlainObject(parsed)) {
-    const properties = at(schema, 'properties');
-    for (const key of Object.keys(input)) {
-      // A key the schema shows was not dropped but used, as a transform does.
-      if (Object.hasOwn(parsed, key)) {
-        if (typeof input[key] === 'object')
-          collectDropped(input[key], parsed[key], at(properties, key), `${prefix}${key}.`, dropped);
-      } else if (at(properties, key) === undefined) dropped.push(prefix + key);
-    }
-  }
-}
-
-function at(value: unknown, key: string): unknown {
-  return isPlainObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+function repairedNote(done: readonly string[]): DispatchNote {
+  const message = `The arguments did not fit the tool's schema, and were put right: ${listed(done, '; ')}.`;
+  return { type: 'repaired', by: 'validation', message };
 }
 
 function droppedNote(dropped: readonly string[]): DispatchNote {
-  const keys = [...new Set(dropped)];
-  const names = keys.slice(0, MAX_NAMED).map(printable).join(', ');
-  const rest = keys.length > MAX_NAMED ? `, and ${keys.length - MAX_NAMED} more` : '';
-  const message = `The tool's schema knows no arguments of these names, so they were left out: ${names}${rest}.`;
+  const names = listed(dropped.map(printable), ', ');
+  const message = `The tool's schema knows no arguments of these names, so they were left out: ${names}.`;
   return { type: 'dropped_keys', by: 'validation', message, forModel: true };
+}
+
+function listed(all: readonly string[], separator: string): string {
+  const rest = all.length > MAX_NAMED ? `${separator}and ${all.length - MAX_NAMED} more` : '';
+  return all.slice(0, MAX_NAMED).join(separator) + rest;
 }

@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
+import { canonicalJson } from './canonical.ts';
 import { copyJson, isPlainObject, type JsonObject, kindOf, MAX_DEPTH } from './json.ts';
 import { faultIndexOf, type JsonReading, readJson, SEVERAL } from './json-reader.ts';
 
@@ -102,7 +102,7 @@ function readLoosely(text: string, mayRepair: boolean, encodings: number): Malfo
     );
   const unfit = unfitIn(values, text);
   if (unfit !== undefined) return unfit;
-  if (!values.every((each) => isDeepStrictEqual(each, value))) return severalObjects(values.length, text);
+  if (new Set(values.map(canonicalJson)).size > 1) return severalObjects(values.length, text);
   const repairs = slips.map(({ kind }) =>
     kind === SEVERAL ? `the same object ${values.length} times, taken once` : kind,
   );

@@ -7,6 +7,7 @@ export {
   type Validation,
   type Validator,
 } from './call.ts';
+export { canonicalJson } from './canonical.ts';
 export { type Clock, MAX_DELAY_MS, systemClock } from './clock.ts';
 export {
   type Content,
@@ -39,7 +40,7 @@ export {
 export { forModel } from './for-model.ts';
 export type { FromJsonSchema, InferInput } from './infer-input.ts';
 export { cloneJson, copyJson, isPlainObject, type JsonObject, type JsonValue, kindOf, toJson } from './json.ts';
-export { jsonFaultIndex } from './json-reader.ts';
+export { type JsonReading, jsonFaultIndex, readJson, type Slip } from './json-reader.ts';
 export type { SettleListener } from './keeper.ts';
 export { controlOf } from './layer.ts';
 export { isPromise, type MaybePromise } from './maybe-promise.ts';
@@ -79,6 +80,7 @@ export { REDACTED, type RedactOptions, redactor } from './redact.ts';
 export { ReadonlyToolRegistry, ToolRegistry } from './registry.ts';
 export type { DispatchOptions, ToolCallRequest } from './request.ts';
 export { deepFreeze, type JsonSchema, type ToolSchema } from './schema.ts';
+export { mapSubschemas } from './schema-walk.ts';
 export { type Setting, type SettingKey, settingKey } from './settings.ts';
 export { type NearestOptions, nearestNames, similarity } from './similarity.ts';
 export {

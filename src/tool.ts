@@ -2,6 +2,7 @@ import type { ToolCall } from './call.ts';
 import type { InferInput } from './infer-input.ts';
 import { isPlainObject, kindOf } from './json.ts';
 import { type JsonSchema, type ToolSchema, toJsonSchema } from './schema.ts';
+import { checkSchemaBudget } from './schema-budget.ts';
 import { isStandardSchema, type StandardSchema } from './standard-schema.ts';
 
 /** What a tool says of itself, beside its schemas. Everything is optional; the defaults are the careful ones. */
@@ -16,6 +17,11 @@ interface ToolTraits<Input> {
   readonly concurrencySafe?: boolean | ((input: Input) => boolean);
   /** What it works on: calls with equal keys run one after the other. Default: none. */
   readonly resourceKey?: (input: Input) => string | undefined;
+  /**
+   * Its JSON Schemas come from a stranger, as those of an MCP server do: they have a budget, and what could hold up the process is not
+   * run. See docs/guide/schemas.md. Default: false.
+   */
+  readonly untrusted?: boolean;
   /** Text for the system prompt while this tool is registered. Default: none. */
   readonly systemPrompt?: string;
 }
@@ -69,6 +75,7 @@ const DEFINITION_TYPES: ReadonlyMap<string, readonly string[]> = new Map([
   ['idempotent', ['boolean']],
   ['concurrencySafe', ['boolean', 'function']],
   ['resourceKey', ['function']],
+  ['untrusted', ['boolean']],
   ['systemPrompt', ['string']],
   ['execute', ['function']],
 ]);
@@ -101,6 +108,10 @@ export function defineTool<const Schema extends JsonSchema | StandardSchema = ty
   }
   const outputOwner = `outputSchema of tool "${name}"`;
   const shownOutput = outputSchema && toJsonSchema(outputJsonSchema ?? outputSchema, 'output', outputOwner);
+  if (definition.untrusted === true) {
+    checkSchemaBudget(shown, owner);
+    if (shownOutput !== undefined) checkSchemaBudget(shownOutput, outputOwner);
+  }
   const schema: ToolSchema = Object.freeze({
     name,
     description,

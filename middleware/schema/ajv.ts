@@ -1,24 +1,45 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { Ajv, type Options, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import type { JsonSchema, JsonValue } from '../../src/index.ts';
+import { canonicalJson, type JsonSchema, type JsonValue, mapSubschemas } from '../../src/index.ts';
 import { ajvFaults } from './faults.ts';
+import { readable } from './foreign.ts';
+
+/** Checks a value, which it may change in place: the answer is the value after defaults and transforms, or Faults. */
+export type SchemaCheck = (value: JsonValue) => unknown;
+
+/** Makes a regular expression of a `pattern`. @throws where it cannot; flags: `u`. */
+export type RegExpEngine = (pattern: string, flags: string) => { test(text: string): boolean };
 
 /** How a JSON Schema is read. */
 export interface AjvOptions {
-  /** Whether a JSON Schema's defaults are filled in; without them the value is left alone. Default: true. */
+  /** Whether defaults are filled in; without them the value is left alone. Default: true. */
   readonly defaults?: boolean;
   /**
-   * Whether a JSON Schema is refused that may not mean what its author thinks: a keyword or format nobody knows, or one that says
-   * nothing of values of other types where no `type` excludes them. Default: false, for schemas of strangers are as they are.
+   * Whether a schema is refused that may not mean what its author thinks: a keyword or format nobody knows, or one that says nothing of
+   * values of other types where no `type` excludes them. Default: false, for schemas of strangers are as they are.
    */
   readonly strict?: boolean;
+  /** Whether nothing in the schema may hold up the process: patterns need an engine, and a check may take so many steps. Default: false. */
+  readonly untrusted?: boolean;
+  /** What runs patterns. Default: the regular expressions of JavaScript, and nothing where the schema is untrusted. */
+  readonly regExp?: RegExpEngine;
+  /** Hears what is read in another way than it was written. Default: nobody. */
+  readonly warn?: (message: string) => void;
 }
 
-/** A check of a JSON Schema: the answer is the value itself, with defaults filled in, or Faults. */
-export function ajvCheck(schema: JsonSchema, options: AjvOptions): (value: JsonValue) => unknown {
-  const validate = compileJsonSchema(schema, options);
+/**
+ * A check of a JSON Schema, by the draft its `$schema` names, or by 2020-12 where that names none we know, or by draft-07 where that
+ * fails. Its answer is the value itself, with defaults filled in, or Faults.
+ *
+ * @throws Error where the schema cannot be compiled.
+ */
+export function ajvCheck(schema: JsonSchema, options: AjvOptions = {}): SchemaCheck {
+  const { untrusted = false } = options;
+  const steps = new Steps();
+  const validate = compile(untrusted ? steps.counted(schema) : schema, options, steps);
   return (value) => {
+    if (untrusted) steps.restart();
     if (validate(value)) return value;
     const faults = ajvFaults(validate.errors ?? []);
     validate.errors = null;
@@ -26,18 +47,50 @@ export function ajvCheck(schema: JsonSchema, options: AjvOptions): (value: JsonV
   };
 }
 
+/** Steps a check of an untrusted schema may take: half a second at most. A schema that refers to itself can ask for any number. */
+const MAX_STEPS = 1_000_000;
+/** The keyword that counts them. */
+const STEPS = 'toolonion:steps';
+
+class Steps {
+  #left = 0;
+
+  restart(): void {
+    this.#left = MAX_STEPS;
+  }
+
+  /** The schema with a count at each place, weighted by what it compares a value with. */
+  counted(schema: JsonSchema): JsonSchema {
+    const values = Array.isArray(schema['enum']) ? schema['enum'].length : 0;
+    return { ...mapSubschemas(schema, (subschema) => this.counted(subschema)), [STEPS]: 1 + values };
+  }
+
+  counting<Draft extends Ajv | Ajv2020>(ajv: Draft): Draft {
+    const validate = (steps: number, value: unknown) => this.#take(steps + (sizeOf(value) >> 3));
+    return ajv.addKeyword({ keyword: STEPS, before: '$ref', schemaType: 'number', errors: false, validate }) as Draft;
+  }
+
+  #take(steps: number): true {
+    this.#left -= steps;
+    if (this.#left < 0) throw new Error(`The check of an untrusted schema took more than ${MAX_STEPS} steps.`);
+    return true;
+  }
+}
+
+/** What a rule may have to read: characters, items, keys. */
+function sizeOf(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  return typeof value === 'object' && value !== null ? Object.keys(value).length : 0;
+}
+
 /** ajv as strangers' schemas need it: not strict, silent, and not fooled by what objects inherit. */
 const AJV_OPTIONS: Options = {
   allErrors: true,
   verbose: true,
-  strict: false,
-  logger: false,
   ownProperties: true,
-  addUsedSchema: false,
   validateSchema: false,
   // Else 19.99 is no multiple of 0.01.
   multipleOfPrecision: 9,
-  code: { regExp: Object.assign(patternOf, { code: 'new RegExp' }) },
   formats: {
     date: isDate,
     'date-time': (text) =>
@@ -51,15 +104,6 @@ const AJV_OPTIONS: Options = {
   },
 };
 
-/** A pattern as it is meant: one with a needless escape is only valid without the `u` flag. */
-function patternOf(pattern: string, flags: string): RegExp {
-  try {
-    return new RegExp(pattern, flags);
-  } catch {
-    return new RegExp(pattern);
-  }
-}
-
 function isDate(text: string): boolean {
   if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
   const date = new Date(`${text}T00:00:00Z`);
@@ -71,24 +115,101 @@ function isDate(text: string): boolean {
  * keywords at the top are kept from it: it refuses a `$schema` it does not know, and `$async` would make it answer with a promise,
  * which looks like a yes. An `$id` it cannot read, such as `urn:args`, is left out.
  */
-function compileJsonSchema(schema: JsonSchema, { defaults = true, strict = false }: AjvOptions): ValidateFunction {
-  const { $schema: dialect = '', $async: _async, ...named } = schema;
+function compile(schema: JsonSchema, options: AjvOptions, steps: Steps): ValidateFunction {
+  const { strict = false, untrusted = false, defaults = true, warn = ignore } = options;
+  const regExp = regExpOf(options);
+  const takesPattern = (pattern: string) => !untrusted || takes(regExp, pattern);
+  const {
+    $schema: dialect = '',
+    $async: _async,
+    ...named
+  } = strict ? schema : readable(schema, { takesPattern, warn });
   const { $id, ...nameless } = named;
-  const options: Options = { ...AJV_OPTIONS, useDefaults: defaults, strict, strictTypes: strict };
+  const ajvOptions: Options = {
+    ...AJV_OPTIONS,
+    useDefaults: defaults,
+    strict,
+    strictTypes: strict,
+    logger: { log: ignore, warn, error: ignore },
+    code: { regExp: Object.assign(regExp, { code: 'new RegExp' }) },
+  };
   const refusals: unknown[] = [];
   for (const Draft of draftsOf(dialect)) {
     for (const body of $id === undefined ? [nameless] : [named, nameless]) {
       try {
-        return new Draft(options).compile(body);
+        const ajv = withUniqueItems(new Draft(ajvOptions));
+        return (untrusted ? steps.counting(ajv) : ajv).compile(body);
       } catch (fault) {
         refusals.push(fault);
       }
     }
   }
-  throw refusals[0];
+  throw explained(refusals[0] as Error);
+}
+
+function ignore(): void {}
+
+function explained(refusal: Error): Error {
+  if (refusal.name !== 'EvalError') return refusal;
+  const message =
+    'This process may not make code from text, as ajv does for a JSON Schema. Give the layer another validator as "compile".';
+  return new Error(message, { cause: refusal });
 }
 
 function draftsOf(dialect: string): readonly (typeof Ajv | typeof Ajv2020)[] {
   if (/draft-0\d/.test(dialect)) return [Ajv];
   return /2020-12/.test(dialect) ? [Ajv2020] : [Ajv2020, Ajv];
+}
+
+/** ajv's own keyword compares each item with each other one: a hundred thousand would take minutes. */
+function withUniqueItems<Draft extends Ajv | Ajv2020>(ajv: Draft): Draft {
+  ajv.removeKeyword('uniqueItems');
+  return ajv.addKeyword({
+    keyword: 'uniqueItems',
+    type: 'array',
+    schemaType: 'boolean',
+    errors: false,
+    error: { message: 'must NOT have duplicate items' },
+    validate: (unique: boolean, items: readonly JsonValue[]) =>
+      !unique || new Set(items.map(canonicalJson)).size === items.length,
+  }) as Draft;
+}
+
+function regExpOf({ untrusted = false, regExp, warn = ignore }: AjvOptions): RegExpEngine {
+  if (regExp === undefined) return untrusted ? refused : native;
+  return (pattern, flags) => {
+    try {
+      const engine = regExp(pattern, flags);
+      // ajv takes patterns for the same that are the same as text.
+      return { test: (text) => engine.test(text), toString: () => pattern };
+    } catch (fault) {
+      if (untrusted) throw fault;
+      warn(
+        `the engine given as regExp cannot read the pattern ${JSON.stringify(pattern.slice(0, 100))}, so JavaScript's runs it`,
+      );
+      return native(pattern, flags);
+    }
+  };
+}
+
+function refused(): never {
+  throw new Error('The patterns of an untrusted schema are run by an engine given as regExp only.');
+}
+
+/** A pattern as it is meant: one with a needless escape is only valid without the `u` flag. */
+function native(pattern: string, flags: string): RegExp {
+  try {
+    return new RegExp(pattern, flags);
+  } catch {
+    return new RegExp(pattern);
+  }
+}
+
+function takes(regExp: RegExpEngine, pattern: string): boolean {
+  try {
+    regExp(pattern, 'u');
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -1,26 +1,63 @@
 import {
+  isFunction,
   isPromise,
   isStandardSchema,
   type JsonSchema,
   type JsonValue,
+  type MaybePromise,
+  type OptionChecks,
   type StandardResult,
   type StandardSchema,
   type Tool,
 } from '../../src/index.ts';
-import { type AjvOptions, ajvCheck } from './ajv.ts';
+import { ajvCheck, type RegExpEngine, type SchemaCheck } from './ajv.ts';
 import { standardFaults } from './faults.ts';
 
-/** Checks a value, which it may change in place: the answer is the value after defaults and transforms, or Faults. */
-export type SchemaCheck = (value: JsonValue) => unknown;
-
 /**
- * Compiles a schema. A JSON Schema is read by the draft its `$schema` names; one that names none we know by 2020-12, or by
- * draft-07 where that fails.
- *
- * @throws Error where it cannot be compiled.
+ * Makes a check of a JSON Schema in the place of ajv. It answers as a Standard Schema does, `{ value }` or `{ issues }`, and may change
+ * the value it is given.
  */
-export function compileSchema(schema: JsonSchema | StandardSchema, options: AjvOptions = {}): SchemaCheck {
-  return isStandardSchema(schema) ? standardCheck(schema) : ajvCheck(schema, options);
+export type SchemaCompiler = (schema: JsonSchema) => (value: JsonValue) => MaybePromise<StandardResult<unknown>>;
+
+/** How schemas are compiled; options that every layer has which compiles them. */
+export interface SchemaOptions {
+  /** Compiles JSON Schemas where ajv cannot, as where no code may be made from text. Default: ajv. */
+  readonly compile?: SchemaCompiler;
+  /** Runs the patterns of JSON Schemas, as an engine does whose time is linear. Default: JavaScript's, for trusted tools only. */
+  readonly regExp?: RegExpEngine;
+  /** Hears, once for each tool, what of its schemas is read in another way than it was written. Default: nobody. */
+  readonly onSchemaWarning?: (message: string, tool: Tool) => void;
+}
+
+/** Checks of `SchemaOptions`. */
+export const SCHEMA_OPTIONS: OptionChecks = { compile: isFunction, regExp: isFunction, onSchemaWarning: isFunction };
+
+/** Compiles one schema of a tool. @throws Error where it cannot be compiled. */
+export function compileFor(
+  tool: Tool,
+  schema: JsonSchema | StandardSchema,
+  { compile, regExp, onSchemaWarning }: SchemaOptions,
+  defaults = true,
+): SchemaCheck {
+  if (isStandardSchema(schema)) return resultCheck((value) => schema['~standard'].validate(value));
+  if (compile !== undefined) return resultCheck(compile(schema));
+  const warnings = new Set<string>();
+  const options = {
+    defaults,
+    untrusted: tool.untrusted === true,
+    warn: (message: string) => void warnings.add(message),
+  };
+  const check = ajvCheck(schema, regExp === undefined ? options : { ...options, regExp });
+  for (const message of warnings) tell(onSchemaWarning, message, tool);
+  return check;
+}
+
+function tell(hear: SchemaOptions['onSchemaWarning'], message: string, tool: Tool): void {
+  try {
+    hear?.(message, tool);
+  } catch {
+    // Whoever listens badly keeps no tool from its work.
+  }
 }
 
 /** The checks of one schema of each tool: compiled at its first use, kept no longer than the tool. */
@@ -74,14 +111,13 @@ function unusable(cause: unknown): Unusable {
   return new Unusable(cause);
 }
 
-function standardCheck(schema: StandardSchema): SchemaCheck {
+function resultCheck(validate: (value: JsonValue) => MaybePromise<StandardResult<unknown>>): SchemaCheck {
   return (value) => {
-    const result = schema['~standard'].validate(value);
-    return isPromise(result) ? result.then(standardResult) : standardResult(result);
+    const result = validate(value);
+    return isPromise(result) ? result.then(answerOf) : answerOf(result);
   };
 }
 
-function standardResult(result: StandardResult<unknown>): unknown {
-  const { issues } = result;
-  return issues === undefined ? result.value : standardFaults(issues);
+function answerOf(result: StandardResult<unknown>): unknown {
+  return result.issues === undefined ? result.value : standardFaults(result.issues);
 }

@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv';
-import { kindOf, type StandardIssue } from '../../src/index.ts';
+import { kindOf, nearestNames, type StandardIssue } from '../../src/index.ts';
 
 /** One thing that is wrong with a value. */
 export interface Fault {
@@ -76,7 +76,7 @@ function messageOf({ keyword, params, data, parentSchema, message }: ErrorObject
     case 'required':
       return `${quoted(params['missingProperty'])} is required, but missing`;
     case 'additionalProperties':
-      return `unknown key ${quoted(params['additionalProperty'])}; known keys: ${listed(Object.keys(parentSchema?.['properties'] ?? {}))}`;
+      return unknownKey(params['additionalProperty'], Object.keys(parentSchema?.['properties'] ?? {}));
     case 'unevaluatedProperties':
       return `unknown key ${quoted(params['unevaluatedProperty'])}`;
     case 'enum':
@@ -90,6 +90,12 @@ function messageOf({ keyword, params, data, parentSchema, message }: ErrorObject
     default:
       return `${message ?? 'is wrong'}; got ${shown(data)}`;
   }
+}
+
+function unknownKey(key: string, known: readonly string[]): string {
+  const [nearest] = nearestNames(key, known, { most: 1 });
+  const hint = nearest === undefined ? '' : `; did you mean ${quoted(nearest)}?`;
+  return `unknown key ${quoted(key)}; known keys: ${listed(known)}${hint}`;
 }
 
 /** Names one message lists. */

@@ -1,0 +1,69 @@
+import type { JsonSchema } from './schema.ts';
+import { mapSubschemas } from './schema-walk.ts';
+
+/** Schemas one may hold, itself included: 2,000 take ajv about a quarter of a second to compile. */
+const MAX_SCHEMAS = 2000;
+/** Levels schemas may nest. */
+const MAX_LEVELS = 32;
+/** Characters of the whole, as JSON. */
+const MAX_CHARACTERS = 200_000;
+
+/**
+ * Checks that a stranger's schema costs no more to compile than a process can spare, and leads nowhere but into itself.
+ *
+ * @throws TypeError naming the place and the bound.
+ */
+export function checkSchemaBudget(schema: JsonSchema, owner: string): void {
+  const characters = JSON.stringify(schema).length;
+  if (characters > MAX_CHARACTERS) throw beyond(owner, `has ${characters} characters; ${MAX_CHARACTERS} are allowed`);
+  new Budget(owner).spend(schema);
+}
+
+class Budget {
+  readonly #owner: string;
+  /** The places of all schemas, as pointers. */
+  readonly #places = new Set<string>();
+  /** What refers to a place, by the place it refers to. */
+  readonly #references = new Map<string, string>();
+
+  constructor(owner: string) {
+    this.#owner = owner;
+  }
+
+  spend(schema: JsonSchema): void {
+    this.#visit(schema, []);
+    for (const [to, from] of this.#references)
+      if (!this.#places.has(to)) throw beyond(this.#owner, `refers at ${from} to ${to}, where no schema is`);
+  }
+
+  #visit(schema: JsonSchema, place: readonly string[], level = 0): void {
+    const at = pointerOf(place);
+    this.#places.add(at);
+    if (this.#places.size > MAX_SCHEMAS) throw beyond(this.#owner, `holds more than ${MAX_SCHEMAS} schemas`);
+    if (level > MAX_LEVELS) throw beyond(this.#owner, `nests deeper than ${MAX_LEVELS} levels, at ${at}`);
+    this.#references.set(this.#referenceOf(schema, at), at);
+    mapSubschemas(schema, (subschema, within) => this.#visit(subschema, [...place, ...within], level + 1));
+  }
+
+  /** The place a schema refers to; its own where it refers to none. */
+  #referenceOf(schema: JsonSchema, at: string): string {
+    const unusual = ['$dynamicRef', '$recursiveRef', ...(at === '#' ? [] : ['$id'])].find((key) => key in schema);
+    if (unusual !== undefined) throw beyond(this.#owner, `uses ${unusual} at ${at}, which is not allowed`);
+    const { $ref = at } = schema;
+    try {
+      return decodeURIComponent(String($ref));
+    } catch {
+      throw beyond(this.#owner, `has a $ref at ${at} that cannot be read`);
+    }
+  }
+}
+
+function pointerOf(place: readonly string[]): string {
+  return ['#', ...place.map((step) => step.replaceAll('~', '~0').replaceAll('/', '~1'))].join('/');
+}
+
+function beyond(owner: string, fault: string): TypeError {
+  return new TypeError(
+    `${owner}, which is untrusted, ${fault.slice(0, 200)}. Leave the tool out, or trust its source.`,
+  );
+}
