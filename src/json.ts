@@ -33,8 +33,8 @@ export function kindOf(value: unknown): string {
   try {
     if (Array.isArray(value)) return 'an array';
     if (isPlainObject(value)) return 'an object';
-    const tag = Object.prototype.toString.call(value).slice(8, -1);
-    return tag === 'Object' ? 'a class instance' : `${/^[AEIO]/.test(tag) ? 'an' : 'a'} ${tag.slice(0, MAX_TAG)}`;
+    const tag = tagOf(value);
+    return tag === 'Object' ? 'a class instance' : `${/^[AEIO]/.test(tag) ? 'an' : 'a'} ${tag}`;
   } catch {
     return 'an unreadable object';
   }
@@ -42,6 +42,10 @@ export function kindOf(value: unknown): string {
 
 /** Characters of an object's own tag that are shown. */
 const MAX_TAG = 40;
+
+function tagOf(value: object): string {
+  return Object.prototype.toString.call(value).slice(8, -1).slice(0, MAX_TAG);
+}
 
 let visited = 0;
 
@@ -141,9 +145,10 @@ const TOO_LARGE = '[Too large]';
 /**
  * Plain JSON for whatever a tool produced. Total: it never throws and always ends.
  *
- * Dates become ISO text, Map and Set arrays, bigint text, bytes base64, errors `{ name, message }`; `toJSON` is honoured;
- * functions, symbols and `undefined` are dropped from objects and are `null` in arrays, as are NaN and ±Infinity. A cycle,
- * an unreadable property, too great a depth or size leave a bracketed remark in their place.
+ * Dates become ISO text, Map and Set arrays, bigint and RegExp text, bytes base64, errors `{ name, message }`; `toJSON` is
+ * honoured; functions, symbols and `undefined` are dropped from objects and are `null` in arrays, as are NaN and ±Infinity. A
+ * cycle, an unreadable property, too great a depth or size leave a bracketed remark in their place, and so does an object that
+ * keeps what it holds to itself: `[Promise]`, `[Response]`, `[Headers]`.
  */
 export function toJson(value: unknown): JsonValue {
   return new ResultWalk().convert(value, '') ?? null;
@@ -206,7 +211,7 @@ class ResultWalk {
       const json: unknown = Reflect.apply(toJSON, value, [String(key)]);
       if (json !== value) return this.convert(json, key, true);
     }
-    return (plain ? undefined : this.#collected(value)) ?? this.#properties(value);
+    return plain ? this.#properties(value) : (this.#collected(value) ?? this.#instance(value));
   }
 
   // The built-in methods are called, not the value's own, which a subclass may have replaced.
@@ -215,6 +220,8 @@ class ResultWalk {
     if (ArrayBuffer.isView(value)) return this.#bytes(value);
     if (types.isAnyArrayBuffer(value)) return this.#bytes(new Uint8Array(value));
     if (types.isBoxedPrimitive(value)) return this.convert(value.valueOf(), '');
+    if (types.isRegExp(value)) return this.#text(regExpText.call(value));
+    if (types.isPromise(value)) return promiseRemark(value);
     if (!isErrorLike(value)) return undefined;
     return { name: this.#text(String(value.name)), message: this.#text(String(value.message)) };
   }
@@ -224,7 +231,14 @@ class ResultWalk {
     return types.isSet(value) ? this.#list([...valuesOf.call(value)]) : undefined;
   }
 
-  #properties(value: object): JsonValue {
+  /** `{}` would be a lie about an object of a kind of its own that shows nothing. */
+  #instance(value: object): JsonValue {
+    const copy = this.#properties(value);
+    const tag = tagOf(value);
+    return tag === 'Object' || Object.keys(copy).length > 0 ? copy : `[${tag}]`;
+  }
+
+  #properties(value: object): Record<string, JsonValue> {
     const copy: Record<string, JsonValue> = {};
     for (const name of Object.keys(value)) {
       this.#characters += name.length;
@@ -264,6 +278,14 @@ class ResultWalk {
 const { getTime, toISOString } = Date.prototype;
 const entriesOf = Map.prototype.entries;
 const valuesOf = Set.prototype.values;
+const regExpText = RegExp.prototype.toString;
+const thenOf = Promise.prototype.then;
+
+/** Nobody can wait for a promise that was forgotten in an answer; that it fails must not end the process. */
+function promiseRemark(promise: Promise<unknown>): string {
+  thenOf.call(promise, undefined, () => {});
+  return '[Promise]';
+}
 
 /** An Error of any realm, DOMException included. Total. */
 export function isErrorLike(value: unknown): value is Error {

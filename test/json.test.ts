@@ -210,8 +210,14 @@ describe('toJson', () => {
         expect(typeof text).toBe('string');
         expect(JSON.stringify(JSON.parse(text))).toBe(text);
         expect(toJson(json)).toEqual(json);
+        // It refuses whatever is not JSON through and through.
+        expect(copyJson(json)).toEqual(json);
       }),
     );
+  });
+
+  test('gives JSON as it is to whoever looks closer than JSON does', () => {
+    fc.assert(fc.property(fc.jsonValue(), (value) => expect(toJson(value)).toEqual(value)));
   });
 
   test('writes dates, collections, bytes, errors and big numbers so that they can be read', () => {
@@ -227,6 +233,7 @@ describe('toJson', () => {
       error: new RangeError('too far'),
       aborted: new DOMException('gone', 'AbortError'),
       boxed: [Object('text'), Object(1), Object(true), Object(1n)],
+      pattern: /a\/b/gi,
     };
     expect(toJson(value)).toEqual({
       at: '1970-01-01T00:00:00.000Z',
@@ -240,6 +247,7 @@ describe('toJson', () => {
       error: { name: 'RangeError', message: 'too far' },
       aborted: { name: 'AbortError', message: 'gone' },
       boxed: ['text', 1, true, '1'],
+      pattern: '/a\\/b/gi',
     });
   });
 
@@ -264,6 +272,36 @@ describe('toJson', () => {
       Array(6).fill(null),
     );
     expect([undefined, () => 1, Symbol('s'), Number.NaN].map(toJson)).toEqual([null, null, null, null]);
+  });
+
+  test.each([
+    ['a promise', Promise.resolve(1), '[Promise]'],
+    ['a promise of another realm', runInNewContext('Promise.resolve(1)'), '[Promise]'],
+    ['a promise with more to it', Object.assign(Promise.resolve(1), { a: 1 }), '[Promise]'],
+    ['a weak set', new WeakSet(), '[WeakSet]'],
+    ['headers', new Headers({ a: 'b' }), '[Headers]'],
+    ['a generator', (function* () {})(), '[Generator]'],
+    ['a proxy of a Set', new Proxy(new Set([1]), {}), '[Set]'],
+    ['a boxed symbol', Object(Symbol('s')), '[Symbol]'],
+    [
+      'a tag of its own',
+      Object.assign(new Point(), { x: undefined, [Symbol.toStringTag]: 'T'.repeat(99) }),
+      `[${'T'.repeat(40)}]`,
+    ],
+  ])('leaves a remark in the place of %s, which shows nothing of what it holds', (_, value, remark) => {
+    expect(toJson({ value })).toEqual({ value: remark });
+  });
+
+  test('shows what an object shows, though it has a tag', () => {
+    const tagged = Object.assign(new Point(), { [Symbol.toStringTag]: 'Tagged' });
+    expect(toJson([tagged, new (class {})(), { [Symbol.toStringTag]: 'Plain' }])).toEqual([{ x: 1 }, {}, {}]);
+  });
+
+  test('hears of a promise that fails, for nobody else can', async () => {
+    const failing = [Promise.reject(new Error('a')), runInNewContext('Promise.reject(new Error("b"))')];
+    expect(toJson(failing)).toEqual(['[Promise]', '[Promise]']);
+    // A rejection that nobody has heard of fails the test.
+    await new Promise((resolve) => setImmediate(resolve));
   });
 
   test('marks a cycle, and nothing that is merely shared', () => {
@@ -360,7 +398,9 @@ describe('toJson', () => {
   });
 
   test.each([...hostileValues, ...endlessValues])('gives JSON for %s', (_, value) => {
-    expect(typeof JSON.stringify(toJson([value]))).toBe('string');
+    const json = toJson([value]);
+    expect(typeof JSON.stringify(json)).toBe('string');
+    expect(toJson(json)).toEqual(json);
   });
 });
 
