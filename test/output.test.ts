@@ -1,6 +1,7 @@
+import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type ContentPart, createDispatcher, defineTool, isContent, ToolOutput, toOutput } from 'toolonion';
+import { type ContentPart, createDispatcher, defineTool, isContent, ToolOutput, toJson, toOutput } from 'toolonion';
 import { anything } from './support/anything.ts';
 import { hostileValues } from './support/hostile.ts';
 
@@ -37,7 +38,6 @@ describe('toOutput', () => {
     [new Map([['a', 1]]), '[["a",1]]'],
     [new Set([1]), '[1]'],
     [new URL('http://a'), '"http://a/"'],
-    [new Error('x'), '{"name":"Error","message":"x"}'],
     [Object('text'), '"text"'],
   ])('takes %p for data, which it shows as JSON', (value, text) => {
     expect(toOutput(value)).toEqual({ content: text, isError: false, structured: JSON.parse(text) });
@@ -110,6 +110,118 @@ describe('toOutput', () => {
   });
 
   test.each([
+    [{ structuredContent: { a: 1 } }, { content: '{"a":1}', isError: false, structured: { a: 1 } }],
+    [
+      { content: [], structuredContent: { a: 1 } },
+      { content: '{"a":1}', isError: false, structured: { a: 1 } },
+    ],
+    [
+      { content: [part], structuredContent: { a: 1 }, isError: true, _meta: {} },
+      { content: [part], isError: true, structured: { a: 1 } },
+    ],
+    [
+      { content: [part], structuredContent: null, _meta: null },
+      { content: [part], isError: false },
+    ],
+    [
+      { content: [{ type: 'resource', resource: { uri: 'a:b', mimeType: 'text/plain', text: 'c' } }] },
+      { content: [{ type: 'text', text: 'c' }], isError: false },
+    ],
+    [
+      { content: [{ type: 'resource', resource: { uri: 'a:b', mimeType: 'image/png', blob: 'AAAA' } }] },
+      { content: [{ type: 'file', name: 'a:b', mimeType: 'image/png', data: 'AAAA' }], isError: false },
+    ],
+    [
+      [{ type: 'resource', resource: { uri: 'a:b', blob: 'AAAA' } }],
+      {
+        content: [{ type: 'file', name: 'a:b', mimeType: 'application/octet-stream', data: 'AAAA' }],
+        isError: false,
+      },
+    ],
+  ])('takes %j, as the Model Context Protocol has it, for a ToolOutput', (value, output) => {
+    expect(toOutput(value)).toEqual(output);
+  });
+
+  test.each([
+    [{ isError: true }],
+    [{ isError: true, message: 'no' }],
+    [{ isError: true, content: 'no', code: 17 }],
+    [{ isError: true, content: null }],
+    [{ isError: true, content: [{ type: 'chart' }] }],
+    [{ isError: true, structured: 1 }],
+  ])('takes %j for data that are a failure', (value) => {
+    expect(toOutput(value)).toEqual({ content: JSON.stringify(value), isError: true, structured: value });
+  });
+
+  test('takes an Error that is returned for a failure, and one inside for data', () => {
+    const json = { name: 'TypeError', message: 'x' };
+    for (const error of [new TypeError('x'), runInNewContext('new TypeError("x")')])
+      expect(toOutput(error)).toEqual({ content: JSON.stringify(json), isError: true, structured: json });
+    expect(toOutput({ last: new TypeError('x') })).toMatchObject({ isError: false, structured: { last: json } });
+  });
+
+  test('takes an instance of a class for data, unless it has the flag', () => {
+    class Page {
+      readonly content = 'a';
+    }
+    class Answer extends Page {
+      get isError(): boolean {
+        return true;
+      }
+    }
+    expect(toOutput(new Page())).toMatchObject({ isError: false, structured: { content: 'a' } });
+    expect(toOutput(new Answer())).toEqual({ content: 'a', isError: true });
+  });
+
+  test.each([
+    ['rows of a directory', [{ type: 'file', name: 'a', path: 'a', sha: 'b', size: 1, url: 'https://a' }]],
+    ['a film that was found', { type: 'video', url: 'https://a', title: 'A film', views: 7 }],
+    ['a row among parts', [part, { type: 'image', url: 'https://a', width: 1 }]],
+  ])('takes %s for data: a part has fewer keys', (_, value) => {
+    expect(toOutput(value)).toEqual({ content: JSON.stringify(value), isError: false, structured: value });
+    const parts = [value].flat();
+    expect(toOutput({ content: parts })).toEqual({ content: parts, isError: false });
+  });
+
+  test('takes what a part has beyond its keys for JSON, as all data are', () => {
+    const odd: Record<string, unknown> = { type: 'text', text: 'a', n: 1n, at: new Date(0), f: () => 1, u: undefined };
+    odd['self'] = odd;
+    expect(toOutput({ type: 'file', url: 'a:b', mimeType: 1n, name: undefined }).content).toEqual([
+      { type: 'file', url: 'a:b', mimeType: '1' },
+    ]);
+    const [copy] = toOutput(odd).content as readonly ContentPart[];
+    expect(Object.keys(copy as object)).toEqual(['type', 'text', 'n', 'at', 'self']);
+    expect(copy).toMatchObject({ n: '1', at: '1970-01-01T00:00:00.000Z' });
+    const own = JSON.parse('{"type":"text","text":"a","__proto__":{"text":1}}');
+    expect(JSON.stringify(toOutput(own).content)).toBe(JSON.stringify([own]));
+  });
+
+  test.each([
+    ['a Buffer', Buffer.from('bc')],
+    ['a buffer', new TextEncoder().encode('bc').buffer],
+    ['a view', new DataView(new TextEncoder().encode('abcd').buffer, 1, 2)],
+    ['shared bytes', shared('bc')],
+  ])('takes %s for the data of a part', (_, data) => {
+    for (const given of [
+      { type: 'image', mimeType: 'image/png', data },
+      { content: [{ type: 'image', mimeType: 'image/png', data }] },
+    ])
+      expect(toOutput(given).content).toEqual([
+        { type: 'image', mimeType: 'image/png', data: new TextEncoder().encode('bc') },
+      ]);
+  });
+
+  test('ends for a list of parts whose own iterator never does', () => {
+    const parts = Object.assign([part], {
+      *[Symbol.iterator]() {
+        for (;;) yield part;
+      },
+    });
+    for (const value of [parts, { content: parts }])
+      expect(toOutput(value)).toEqual({ content: [part], isError: false });
+  });
+
+  test.each([
     [{ content: 'a', title: 'more keys' }],
     [{ content: 'a', isError: 'yes' }],
     [{ content: 'a', isError: null }],
@@ -118,8 +230,10 @@ describe('toOutput', () => {
     [{ content: [part, 'a'] }],
     [{ content: [{ type: 'image', data: 'AAAA' }] }],
     [{ content: null, structured: {} }],
-    [{ isError: true }],
+    [{ isError: false }],
     [{ structured: 1 }],
+    [{ structuredContent: 1 }],
+    [{ content: 'a', structuredContent: {}, title: 'more keys' }],
     [JSON.parse('{"content":"a","__proto__":{"isError":true}}')],
   ])('takes %j, which only resembles a ToolOutput, for data', (value) => {
     expect(toOutput(value)).toEqual({ content: JSON.stringify(value), isError: false, structured: value });
@@ -155,20 +269,55 @@ describe('toOutput', () => {
   });
 
   test('gives plain output for anything, and the same for that', () => {
-    const outputLike = fc.record({ content: anything, isError: anything, structured: anything }, { requiredKeys: [] });
+    const optional = { requiredKeys: [] as [] };
+    const type = fc.constantFrom('text', 'image', 'audio', 'video', 'file', 'resource_link', 'resource');
+    const textOrOdd = fc.oneof(fc.string(), anything);
+    const partKeys = { type, text: textOrOdd, data: textOrOdd, url: textOrOdd, uri: textOrOdd, mimeType: textOrOdd };
+    const resource = fc.record({ uri: textOrOdd, text: textOrOdd, blob: textOrOdd, mimeType: textOrOdd }, optional);
+    const partLike = fc.record({ ...partKeys, name: anything, more: anything, resource }, optional);
+    const content = fc.oneof(anything, fc.string(), fc.array(fc.oneof(partLike, partLike, anything)));
+    const isError = fc.oneof(fc.boolean(), anything);
+    const outputLike = fc.record(
+      { content, isError, structured: anything, structuredContent: anything, _meta: anything },
+      optional,
+    );
     fc.assert(
-      fc.property(fc.oneof(anything, outputLike), (value) => {
+      fc.property(fc.oneof(anything, partLike, fc.array(partLike), outputLike), (value) => {
         const output = toOutput(value);
         expect(isContent(output.content)).toBe(true);
         expect(typeof output.isError).toBe('boolean');
         expect(typeof JSON.stringify(output)).toBe('string');
+        if (output.structured !== undefined) expect(toJson(output.structured)).toEqual(output.structured);
         expect(toOutput(output)).toEqual(output);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('leaves JSON as it is: data, and their text', () => {
+    const isData = (value: unknown) =>
+      value === null || typeof value !== 'object' || !('isError' in value || 'content' in value);
+    fc.assert(
+      fc.property(fc.jsonValue().filter(isData), (value) => {
+        const { content, structured, isError } = toOutput(value);
+        expect(isError).toBe(false);
+        if (typeof value === 'string') expect([content, structured]).toEqual([value, undefined]);
+        else expect([content, structured]).toEqual([JSON.stringify(value), value]);
       }),
     );
   });
 
   test.each(hostileValues)('gives plain output for %s', (_, value) => {
-    for (const given of [value, { content: value }, { content: [value] }, { content: 'a', structured: value }]) {
+    const part = { type: 'text', text: 'a', more: value };
+    const whole = [value, { content: value }, { content: [value] }, { content: 'a', structured: value }];
+    const inside = [
+      part,
+      [part],
+      { content: [part] },
+      { isError: value, content: 'a' },
+      { isError: true, more: value },
+    ];
+    for (const given of [...whole, ...inside]) {
       const output = toOutput(given);
       expect(isContent(output.content)).toBe(true);
       expect(typeof JSON.stringify(output)).toBe('string');
