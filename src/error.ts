@@ -162,6 +162,30 @@ export class ToolFailure extends Error {
   }
 }
 
+/** The closed sets, for a tool that is no TypeScript may say anything. */
+const CODES: Readonly<Record<ToolErrorCode, true>> = {
+  not_found: true,
+  disabled: true,
+  invalid_call: true,
+  invalid_arguments: true,
+  truncated_arguments: true,
+  denied: true,
+  approval_expired: true,
+  timeout: true,
+  cancelled: true,
+  rate_limited: true,
+  circuit_open: true,
+  budget_exceeded: true,
+  loop_detected: true,
+  execution_failed: true,
+  file_not_found: true,
+  io: true,
+  json: true,
+  output_invalid: true,
+  internal: true,
+};
+const EXECUTED: Readonly<Record<Executed, true>> = { no: true, stopped: true, yes: true, unknown: true };
+
 /** Errno codes of faults that pass by themselves. */
 const TRANSIENT =
   /^E(AGAIN|AI_AGAIN|BUSY|CONNABORTED|CONNREFUSED|CONNRESET|MFILE|NETUNREACH|HOSTUNREACH|PIPE|TIMEDOUT)$/;
@@ -172,7 +196,7 @@ export function toToolError(thrown: unknown, toolName: string): ToolError {
   const options = { executed: 'yes', cause: thrown } as const;
   const { name, message, code, failure } = read(thrown);
   if (failure) {
-    const told = message || `Tool "${tool}" failed and did not say why.`;
+    const told = isBlank(message) ? `Tool "${tool}" failed and did not say why.` : message;
     const error = toolError(failure.code, told, { ...failure, cause: thrown });
     toldByTools.add(error);
     return error;
@@ -185,6 +209,11 @@ export function toToolError(thrown: unknown, toolName: string): ToolError {
   }
   if (name === 'TimeoutError') {
     return toolError('timeout', `Tool "${tool}" gave up waiting for something it needs. Try again later.`, options);
+  }
+  if (isErrno(code, thrown) && textAt(thrown, 'syscall').startsWith('spawn')) {
+    // No path the model gave: the program is missing, may not run, or the machine is full.
+    const retryable = TRANSIENT.test(code);
+    return toolError('io', `Tool "${tool}" could not start a program it needs (${code}).`, { ...options, retryable });
   }
   if (code === 'ENOENT') {
     return toolError(
@@ -230,10 +259,14 @@ function read(thrown: unknown): ReadError {
 /** Reads what may be another copy's or another realm's ToolFailure. */
 function readFailure(thrown: Error): ReadError['failure'] {
   return {
-    code: (textAt(thrown, 'code') || 'execution_failed') as ToolErrorCode,
+    code: oneOf(CODES, textAt(thrown, 'code'), 'execution_failed'),
     retryable: valueAt(thrown, 'retryable') === true,
-    executed: (textAt(thrown, 'executed') || 'yes') as Executed,
+    executed: oneOf(EXECUTED, textAt(thrown, 'executed'), 'yes'),
   };
+}
+
+function oneOf<Word extends string>(words: Readonly<Record<Word, true>>, word: string, otherwise: Word): Word {
+  return Object.hasOwn(words, word) ? (word as Word) : otherwise;
 }
 
 /** A thrown value as a log can hold it: always readable, whatever was thrown, and bounded in every direction. */
@@ -263,8 +296,9 @@ export function describeError(thrown: unknown, levels: number = DESCRIBED_LEVELS
 }
 
 function describe(thrown: unknown, levels: number, budget: { left: number }): ErrorDescription {
-  if (typeof thrown === 'function') return { name: 'function', message: kindOf(thrown) };
-  if (typeof thrown !== 'object' || thrown === null) return { name: typeof thrown, message: clipped(String(thrown)) };
+  if (typeof thrown === 'function') return { name: 'function', message: nameOf(thrown) };
+  if (typeof thrown !== 'object' || thrown === null)
+    return { name: typeof thrown, message: messageOr(String(thrown), NO_MESSAGE) };
   budget.left--;
   const code = valueAt(thrown, 'code');
   const stack = textAt(thrown, 'stack');
@@ -272,7 +306,7 @@ function describe(thrown: unknown, levels: number, budget: { left: number }): Er
   const errors = levels > 0 ? membersOf(thrown) : undefined;
   return {
     name: clipped(textAt(thrown, 'name') || kindOf(thrown), WORD_LIMIT),
-    message: clipped(textAt(thrown, 'message')) || jsonOf(thrown),
+    message: messageOr(textAt(thrown, 'message'), () => jsonOf(thrown)),
     ...((typeof code === 'string' || typeof code === 'number') && { code: clipped(String(code), WORD_LIMIT) }),
     ...(stack !== '' && { stack: clipped(stack) }),
     ...(cause !== undefined && { cause: describe(cause, levels - 1, budget) }),
@@ -280,6 +314,22 @@ function describe(thrown: unknown, levels: number, budget: { left: number }): Er
       errors: errors.flatMap((error) => (budget.left > 0 ? [describe(error, levels - 1, budget)] : [])),
     }),
   };
+}
+
+const NO_MESSAGE = () => '(no message)';
+
+function messageOr(message: string, otherwise: () => string): string {
+  return isBlank(message) ? otherwise() : clipped(message);
+}
+
+function isBlank(text: string): boolean {
+  return text.trim() === '';
+}
+
+/** A class that was thrown without being made is found by its name. */
+function nameOf(thrown: object): string {
+  const name: unknown = safely(() => Reflect.get(thrown, 'name'));
+  return typeof name === 'string' && !isBlank(name) ? `a function named "${printable(name)}"` : kindOf(thrown);
 }
 
 function membersOf(thrown: object): readonly unknown[] | undefined {
@@ -291,7 +341,7 @@ function membersOf(thrown: object): readonly unknown[] | undefined {
 
 /** What tells something of a thrown object that has no message. It stays JSON, so that a redactor can read it. */
 function jsonOf(thrown: object): string {
-  if (isErrorLike(thrown)) return '(no message)';
+  if (isErrorLike(thrown)) return NO_MESSAGE();
   const json = toJson(thrown);
   const text = JSON.stringify(json);
   return text.length <= JSON_LIMIT ? text : shrinkJson(json, JSON_LIMIT, 'characters');

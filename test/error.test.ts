@@ -125,6 +125,9 @@ describe('toToolError', () => {
     ['a name server that does not answer', system({ code: 'EAI_AGAIN', errno: -3001 }), 'io', true],
     ['a host that is unknown', system({ code: 'ENOTFOUND', errno: -3008 }), 'io', false],
     ['a file too many', system({ code: 'EMFILE', errno: -24 }), 'io', true],
+    ['a program there is not', system({ code: 'ENOENT', errno: -2, syscall: 'spawn git' }), 'io', false],
+    ['a program that may not run', system({ code: 'EACCES', errno: -13, syscall: 'spawn' }), 'io', false],
+    ['a program too many', system({ code: 'EAGAIN', errno: -11, syscall: 'spawn git' }), 'io', true],
     ['an error of Node itself', thrownBy(() => connect({ port: -1 })), 'execution_failed', true],
     ['a code that only looks like that of the system', system({ code: 'EUSER' }), 'execution_failed', true],
     ['broken JSON', thrownBy(() => JSON.parse('{"a":')), 'json', false],
@@ -173,8 +176,16 @@ describe('toToolError', () => {
     expect(toToolError(final, 'read')).toMatchObject({ code: 'rate_limited', retryable: false });
   });
 
+  test('takes no code and no effect from a ToolFailure that are not of the closed set', () => {
+    for (const word of ['ENOENT', 'constructor', '__proto__', 'Denied', 1, null]) {
+      const odd = Object.assign(new ToolFailure('No.'), { code: word, executed: word });
+      expect(toToolError(odd, 'read')).toMatchObject({ code: 'execution_failed', message: 'No.', executed: 'yes' });
+    }
+  });
+
   test('says at least which tool failed where a ToolFailure says nothing', () => {
-    expect(toToolError(new ToolFailure(''), 'read').message).toContain('"read"');
+    for (const message of ['', ' \n'])
+      expect(toToolError(new ToolFailure(message), 'read').message).toContain('"read"');
   });
 
   test('knows a ToolFailure of another realm or another copy of this package', () => {
@@ -242,7 +253,19 @@ describe('describeError', () => {
     ['null', null, { name: 'object', message: 'null' }],
     ['a bigint', 1n, { name: 'bigint', message: '1' }],
     ['a symbol', Symbol('s'), { name: 'symbol', message: 'Symbol(s)' }],
-    ['a function', () => 1, { name: 'function', message: 'a function' }],
+    [
+      'a function',
+      (
+        () => () =>
+          1
+      )(),
+      { name: 'function', message: 'a function' },
+    ],
+    ['a class', class Forgotten {}, { name: 'function', message: 'a function named "Forgotten"' }],
+    ['empty text', '', { name: 'string', message: '(no message)' }],
+    ['blank text', ' \n', { name: 'string', message: '(no message)' }],
+    ['an error with a blank message', new Error(' '), { name: 'Error', message: '(no message)' }],
+    ['an object with a blank message', { message: ' ', a: 1 }, { message: '{"message":" ","a":1}' }],
     ['an object with a message', { code: 'E1', message: 'x' }, { name: 'an object', message: 'x', code: 'E1' }],
     ['an object with a code that is a number', { code: 14, message: 'x' }, { code: '14' }],
     ['an object without a message', { status: 500 }, { name: 'an object', message: '{"status":500}' }],
