@@ -118,10 +118,17 @@ export function isOutcome(value: unknown): value is ToolOutcome {
   try {
     const { isError, content, notes, resolvedToolName, error } = value as Partial<ToolOutcome>;
     if (typeof isError !== 'boolean' || typeof resolvedToolName !== 'string') return false;
-    return Array.isArray(notes) && isContent(content) && (error === undefined || isToolError(error));
+    if (!Array.isArray(notes) || !notes.every(isNote)) return false;
+    return isContent(content) && (error === undefined || isToolError(error));
   } catch {
     return false;
   }
+}
+
+/** Whether a value has what logs and `forModel` read of a note. */
+function isNote(value: unknown): boolean {
+  const { type, message } = (value ?? {}) as Partial<DispatchNote>;
+  return typeof type === 'string' && typeof message === 'string';
 }
 
 /** The outcome of a call that was aborted: cancelled, or what the aborting layer gave as its reason, with what is known of its effect. */

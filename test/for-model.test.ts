@@ -39,6 +39,16 @@ describe('forModel', () => {
     expect(forModel(outcome([{ type: 'text', text: '' }, image, text]))).toEqual([image, text]);
   });
 
+  test('puts well-formed text in the place of half a character, which a provider would refuse', () => {
+    const half: DispatchNote = { ...told, message: 'b\udc00' };
+    expect(forModel(outcome('a\ud800', [half]))).toBe('a\ufffd\n\n[b\ufffd]');
+    expect(forModel(outcome([{ type: 'text', text: 'a\ud800' }, image], [half]))).toEqual([
+      { type: 'text', text: 'a\ufffd' },
+      image,
+      { type: 'text', text: '[b\ufffd]' },
+    ]);
+  });
+
   test('leaves the outcome as it was', () => {
     const given = Object.freeze(outcome(Object.freeze([text]), Object.freeze([told])));
     const before = JSON.stringify(given);
