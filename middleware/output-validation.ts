@@ -31,9 +31,12 @@ export interface OutputValidationOptions extends SchemaOptions {
 /** Characters of one fault. */
 const MAX_FAULT_CHARACTERS = 300;
 
+const NO_DATA = '- it has no structured part';
+
 /**
  * Checks `structured` against the output schema of a tool that declares one. Errors are never checked, and the answer is never
- * changed. A tool whose output schema cannot be used does not run, as nothing it answered could be right; under `note` it does.
+ * changed, but for one that is only text: where the schema takes it, it is `structured` as well. A tool whose output schema cannot
+ * be used does not run, as nothing it answered could be right; under `note` it does.
  *
  * Right outside `timeout`, so that the answer is checked as the tool gave it, before anything is cut or hidden.
  *
@@ -57,21 +60,33 @@ export function outputValidation(options: OutputValidationOptions = {}): Middlew
 
   function check(call: ToolCall, outcome: ToolOutcome): MaybePromise<ToolOutcome> {
     if (outcome.isError || outcome.control !== undefined) return outcome;
-    if (outcome.structured === undefined) return mismatch(call, outcome, '- it has no structured part');
-    const found = checks.run(call.tool as Tool, outcome.structured);
-    return isPromise(found) ? found.then((settled) => judge(call, outcome, settled)) : judge(call, outcome, found);
+    const { content } = outcome;
+    const { structured = typeof content === 'string' ? content : undefined } = outcome;
+    if (structured === undefined) return mismatch(call, outcome, NO_DATA);
+    const found = checks.run(call.tool as Tool, structured);
+    const judged = (settled: unknown) => judge(call, outcome, structured, settled);
+    return isPromise(found) ? found.then(judged) : judged(found);
   }
 
-  function judge(call: ToolCall, outcome: ToolOutcome, found: unknown): ToolOutcome {
-    if (found instanceof Faults) return mismatch(call, outcome, found.describe(maxFaults, MAX_FAULT_CHARACTERS));
-    return found instanceof Unusable ? mismatch(call, outcome, '- it could not be checked', found) : outcome;
+  function judge(call: ToolCall, outcome: ToolOutcome, structured: JsonValue, found: unknown): ToolOutcome {
+    if (found instanceof Unusable) return mismatch(call, outcome, '- it could not be checked', found);
+    const isData = outcome.structured !== undefined;
+    if (!(found instanceof Faults)) return isData ? outcome : { ...outcome, structured };
+    const faults = found.describe(maxFaults, MAX_FAULT_CHARACTERS);
+    return mismatch(call, outcome, isData ? faults : `${NO_DATA}\n${faults}`);
   }
 
   function mismatch(call: ToolCall, outcome: ToolOutcome, faults: string, unusable?: Unusable): ToolOutcome {
-    const message = `${subjectOf(call)} ran, but its answer does not match the output schema it declares:\n${faults}`;
+    const { executed } = call;
+    // A layer further inside may have answered in the tool's place.
+    const [did, effect] =
+      executed === 'no'
+        ? ['did not run, and the answer given for it', '']
+        : ['ran, but its answer', ' What the tool did is done: do not repeat the call for its effect.'];
+    const message = `${subjectOf(call)} ${did} does not match the output schema it declares:\n${faults}`;
     if (onInvalid === 'note') return withNote(outcome, { type: 'output_invalid', by: 'outputValidation', message });
-    const remedy = 'The answer is withheld. What the tool did is done: do not repeat the call for its effect.';
-    const failed = fail(call, 'output_invalid', `${message}\n${remedy}`, { executed: 'yes', ...unusable });
+    const told = `${message}\nThe answer is withheld.${effect}`;
+    const failed = fail(call, 'output_invalid', told, { executed, ...unusable });
     return { ...failed, notes: outcome.notes };
   }
 }

@@ -6,6 +6,7 @@ import {
   type Middleware,
   named,
   type StandardSchema,
+  succeed,
   type ToolDispatchResult,
   ToolFailure,
   type ToolOutcome,
@@ -90,6 +91,24 @@ describe('an answer that matches', () => {
   });
 });
 
+describe('an answer that is only text', () => {
+  test('has it for its structured part, where the schema takes it', async () => {
+    for (const schema of [{ type: 'string' }, {}, z.string(), z.string().refine(async () => true)]) {
+      const { result, given } = await call(schema, () => 'a');
+      expect(result).toMatchObject({ content: 'a', structured: 'a', isError: false });
+      expect(given && 'structured' in given).toBe(false);
+    }
+  });
+
+  test('is told what is wrong with it, else', async () => {
+    for (const schema of [{ enum: ['b'] }, z.enum(['b']), z.enum(['b']).refine(async () => true)]) {
+      const { result } = await call(schema, () => 'a');
+      expect(result.content).toMatch(/it has no structured part\n- .+\nThe answer is withheld/);
+      expect('structured' in result).toBe(false);
+    }
+  });
+});
+
 describe('an answer that does not match', () => {
   test('fails, and it is told that the tool ran', async () => {
     const { result, runs } = await call(tags, () => ({ tags: ['a', 1], more: true }));
@@ -144,6 +163,17 @@ describe('an answer that does not match', () => {
         },
       ],
     });
+  });
+
+  test('is not told to have run where a layer answered in its place', async () => {
+    const cached: Middleware = named('cached', (call) => succeed(call, ToolOutput.json({ tags: 1 })));
+    const { result, runs } = await call(tags, () => ({ tags: [] }), {}, [cached]);
+    expect(result.error).toMatchObject({ code: 'output_invalid', executed: 'no' });
+    expect(result.content).toBe(
+      'Tool "work" did not run, and the answer given for it does not match the output schema it declares:\n' +
+        '- tags: expected array; got the number 1\nThe answer is withheld.',
+    );
+    expect(runs).toBe(0);
   });
 
   test('keeps the notes of the layers inside', async () => {
