@@ -12,6 +12,7 @@ const PAIRS: readonly (readonly [outer: string, inner: string, otherwise: string
   ['logging', 'permission', 'calls that are denied are not logged'],
   ['unknownTool', 'validation', 'calls under another name are answered before their tool is looked for'],
   ['unknownTool', 'permission', 'calls under another name are answered before their tool is looked for'],
+  ['prepareArguments', 'validation', 'arguments are checked before they are prepared'],
   ['validation', 'permission', 'rules and people judge arguments that nobody has checked'],
   ['permission', 'timeout', 'the time a person takes to approve counts as the time of the tool'],
   ['outputLimit', 'outputValidation', 'an answer is checked when it has been cut already, and can fail for that'],

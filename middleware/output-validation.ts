@@ -3,6 +3,7 @@ import {
   copyJson,
   fail,
   isCount,
+  isLimitMs,
   isOneOf,
   isPromise,
   isStandardSchema,
@@ -11,13 +12,22 @@ import {
   type Middleware,
   named,
   printable,
+  stopped,
   type Tool,
   type ToolCall,
   type ToolOutcome,
   withNote,
 } from '../src/index.ts';
 import type { SchemaCheck } from './schema/ajv.ts';
-import { compileFor, SCHEMA_OPTIONS, type SchemaOptions, ToolChecks, Unusable } from './schema/check.ts';
+import {
+  CHECK_LIMIT_MS,
+  compileFor,
+  inTime,
+  SCHEMA_OPTIONS,
+  type SchemaOptions,
+  ToolChecks,
+  Unusable,
+} from './schema/check.ts';
 import { Faults } from './schema/faults.ts';
 
 /** Options of `outputValidation`. */
@@ -26,6 +36,8 @@ export interface OutputValidationOptions extends SchemaOptions {
   readonly onInvalid?: 'fail' | 'note';
   /** The most faults one message names. Default: 5. */
   readonly maxFaults?: number;
+  /** Milliseconds an asynchronous schema may take; Infinity waits. Default: 30,000. */
+  readonly limitMs?: number;
 }
 
 /** Characters of one fault. */
@@ -44,9 +56,9 @@ const NO_DATA = '- it has no structured part';
  * @example outputValidation({ onInvalid: 'note' })
  */
 export function outputValidation(options: OutputValidationOptions = {}): Middleware {
-  const checked = { onInvalid: isOneOf('fail', 'note'), maxFaults: isCount(1), ...SCHEMA_OPTIONS };
+  const checked = { onInvalid: isOneOf('fail', 'note'), maxFaults: isCount(1), limitMs: isLimitMs, ...SCHEMA_OPTIONS };
   checkOptions('outputValidation', options, checked);
-  const { onInvalid = 'fail', maxFaults = 5 } = options;
+  const { onInvalid = 'fail', maxFaults = 5, limitMs = CHECK_LIMIT_MS } = options;
   const checks = new ToolChecks((tool) => outputCheck(tool, options));
 
   return named('outputValidation', function outputValidation(call, next) {
@@ -63,12 +75,13 @@ export function outputValidation(options: OutputValidationOptions = {}): Middlew
     const { content } = outcome;
     const { structured = typeof content === 'string' ? content : undefined } = outcome;
     if (structured === undefined) return mismatch(call, outcome, NO_DATA);
-    const found = checks.run(call.tool as Tool, structured);
+    const found = inTime(call, checks.run(call.tool as Tool, structured), limitMs);
     const judged = (settled: unknown) => judge(call, outcome, structured, settled);
     return isPromise(found) ? found.then(judged) : judged(found);
   }
 
   function judge(call: ToolCall, outcome: ToolOutcome, structured: JsonValue, found: unknown): ToolOutcome {
+    if (found instanceof Unusable && call.aborted) return stopped(call);
     if (found instanceof Unusable) return mismatch(call, outcome, '- it could not be checked', found);
     const isData = outcome.structured !== undefined;
     if (!(found instanceof Faults)) return isData ? outcome : { ...outcome, structured };

@@ -3,6 +3,7 @@ import { type LoggingOptions, logging } from './logging.ts';
 import { type OutputLimitOptions, outputLimit } from './output-limit.ts';
 import { type OutputValidationOptions, outputValidation } from './output-validation.ts';
 import { type PermissionOptions, permission } from './permission.ts';
+import { type PrepareArgumentsOptions, prepareArguments } from './prepare-arguments.ts';
 import { type TimeoutOptions, timeout } from './timeout.ts';
 import { type UnknownToolOptions, unknownTool } from './unknown-tool.ts';
 import { type ValidationOptions, validation } from './validation.ts';
@@ -12,6 +13,8 @@ export interface StandardOptions {
   readonly logging?: LoggingOptions | Middleware | false;
   /** Default: left out. */
   readonly unknownTool?: UnknownToolOptions | Middleware | false;
+  /** Default: left out. */
+  readonly prepareArguments?: PrepareArgumentsOptions | Middleware | false;
   readonly validation?: ValidationOptions | Middleware | false;
   /** Has to be said: what may run is the host's own decision. */
   readonly permission: PermissionOptions | Middleware | false;
@@ -29,6 +32,7 @@ const isLayer: OptionCheck = (value) =>
 const LAYERS = {
   logging: isLayer,
   unknownTool: isLayer,
+  prepareArguments: isLayer,
   validation: isLayer,
   permission: isLayer,
   outputLimit: isLayer,
@@ -37,8 +41,8 @@ const LAYERS = {
 };
 
 /**
- * The layers in the order in which they work together, outermost first: logging, unknown tool (where it is given), validation,
- * permission, output limit, output validation, timeout.
+ * The layers in the order in which they work together, outermost first: logging, unknown tool and prepare arguments (where
+ * they are given), validation, permission, output limit, output validation, timeout.
  *
  * @throws TypeError naming the option and what is allowed.
  * @example createDispatcher({ tools, middleware: standard({ permission: { check: readOnlyAllowed, approver } }) })
@@ -53,6 +57,7 @@ export function standard(options: StandardOptions): readonly Middleware[] {
   return [
     layer(logging, options.logging),
     layer(unknownTool, options.unknownTool ?? false),
+    layer(prepareArguments, options.prepareArguments ?? false),
     layer(validation, options.validation),
     layer(permission, options.permission),
     layer(outputLimit, options.outputLimit),

@@ -1,4 +1,3 @@
-import pTimeout from 'p-timeout';
 import {
   after,
   checkOptions,
@@ -24,13 +23,20 @@ import {
   type ToolCall,
   type ToolError,
   type ToolOutcome,
-  timersOf,
   toolError,
   unrunnable,
   type Validation,
   withNote,
 } from '../src/index.ts';
-import { compileFor, SCHEMA_OPTIONS, type SchemaOptions, ToolChecks, Unusable } from './schema/check.ts';
+import {
+  CHECK_LIMIT_MS,
+  compileFor,
+  inTime,
+  SCHEMA_OPTIONS,
+  type SchemaOptions,
+  ToolChecks,
+  Unusable,
+} from './schema/check.ts';
 import { droppedKeys } from './schema/dropped-keys.ts';
 import { Faults } from './schema/faults.ts';
 import { repairBySchema } from './schema/repair.ts';
@@ -74,7 +80,7 @@ export interface ValidationMiddleware extends Middleware {
  */
 export function validation(options: ValidationOptions = {}): ValidationMiddleware {
   checkOptions('validation', options, OPTIONS);
-  const { maxFaults = 8, maxFaultCharacters = 300, limitMs = 30_000 } = options;
+  const { maxFaults = 8, maxFaultCharacters = 300, limitMs = CHECK_LIMIT_MS } = options;
   const unwrapText = perTool(options.unwrapText, true);
   const dropNulls = perTool(options.dropNulls, true);
   const coerce = perTool(options.coerce, false);
@@ -87,16 +93,8 @@ export function validation(options: ValidationOptions = {}): ValidationMiddlewar
     const found = checks.run(call.tool as Tool, copy);
     // What a JSON Schema accepts comes back as it was given, which needs no second look.
     if (found === copy) return next(call.with({ parsed: copy, validator: validate }));
-    const examined = then(settled(call, found), (answer) => repaired(call, call.input, answer));
+    const examined = then(inTime(call, found, limitMs), (answer) => repaired(call, call.input, answer));
     return isPromise(examined) ? examined.then((each) => goOn(call, next, each)) : goOn(call, next, examined);
-  }
-
-  /** Waits for the answer of a check no longer than the limit, and no longer than the call lives. */
-  function settled(call: ToolCall, found: unknown): MaybePromise<unknown> {
-    if (!isPromise(found)) return found;
-    const fallback = () => new Unusable(new Error(`The schema gave no answer within ${limitMs} ms.`));
-    const clock = { customTimers: timersOf(call.clock), signal: call.signal };
-    return pTimeout(found, { milliseconds: limitMs, fallback, ...clock }).catch((cause) => new Unusable(cause));
   }
 
   /** What the tool's check says of arguments, put right where they were refused. */
@@ -106,7 +104,7 @@ export function validation(options: ValidationOptions = {}): ValidationMiddlewar
     const repairs = { unwrapText: unwrapText(name), dropNulls: dropNulls(name), coerce: coerce(name) };
     const repair = repairBySchema(input, (tool as Tool).schema.inputSchema, repairs);
     if (repair === undefined) return { input, answer, done: [] };
-    const found = settled(call, checks.run(tool as Tool, copyJson(repair.value)));
+    const found = inTime(call, checks.run(tool as Tool, copyJson(repair.value)), limitMs);
     return then(found, (second) => ({ input: repair.value, answer: second, done: repair.done }));
   }
 
@@ -126,7 +124,7 @@ export function validation(options: ValidationOptions = {}): ValidationMiddlewar
 
   /** For whoever edits the arguments further inside, and for each further attempt. */
   function validate(call: ToolCall, input: JsonValue): MaybePromise<Validation> {
-    const found = settled(call, checks.run(call.tool as Tool, copyJson(input)));
+    const found = inTime(call, checks.run(call.tool as Tool, copyJson(input)), limitMs);
     const examined = then(found, (answer) => repaired(call, input, answer));
     return then(examined, (each) => verdict(call, each));
   }

@@ -7,16 +7,16 @@ import * as testing from 'toolonion/testing';
 
 const coreNames = `
   AbortReason MAX_DELAY_MS MalformedArguments PermissionCheck REDACTED ReadonlyToolRegistry TimeLimit ToolCall
-  ToolContext ToolFailure ToolOutput ToolRegistry after checkOptions cloneJson codeOf compose controlOf copyJson createDispatcher
+  ToolContext ToolFailure ToolOutput ToolRegistry after canonicalJson checkOptions cloneJson codeOf compose controlOf copyJson createDispatcher
   cutTexts deepFreeze defineTool describeError extensionKey fail failure forModel isBoolean isConcurrencySafe
   isContent isContentPart isCount isFunction isJsonLonger isLimitMs isOneOf isOutcome isPlainObject isPromise
-  isStandardSchema isTool jsonFaultIndex kindOf named namespaced nearestNames notFound perTool perToolCheck printable redactor settingKey shrinkJson
+  isStandardSchema isTool jsonFaultIndex kindOf mapSubschemas named namespaced nearestNames notFound perTool perToolCheck printable readJson redactor settingKey shrinkJson
   similarity
   sizeOf stopped succeed suspended systemClock textOf timersOf toJson toOutput toToolError toolError unrunnable wildcard withNote
 `;
 
 const middlewareNames = `
-  allowAll denyAll logging orderWarnings outputLimit outputValidation permission policy readOnlyAllowed rules standard timeout
+  allowAll denyAll logging orderWarnings outputLimit outputValidation permission policy prepareArguments readOnlyAllowed rules standard timeout
   timeoutMs unknownTool validation
 `;
 

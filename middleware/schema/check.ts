@@ -1,4 +1,6 @@
+import pTimeout from 'p-timeout';
 import {
+  copyJson,
   isFunction,
   isPromise,
   isStandardSchema,
@@ -9,6 +11,8 @@ import {
   type StandardResult,
   type StandardSchema,
   type Tool,
+  type ToolCall,
+  timersOf,
 } from '../../src/index.ts';
 import { ajvCheck, type RegExpEngine, type SchemaCheck } from './ajv.ts';
 import { standardFaults } from './faults.ts';
@@ -40,7 +44,8 @@ export function compileFor(
   defaults = true,
 ): SchemaCheck {
   if (isStandardSchema(schema)) return resultCheck((value) => schema['~standard'].validate(value));
-  if (compile !== undefined) return resultCheck(compile(schema));
+  // A copy, for some write into the schema what they find.
+  if (compile !== undefined) return resultCheck(compile(copyJson(schema) as JsonSchema));
   const warnings = new Set<string>();
   const options = {
     defaults,
@@ -76,7 +81,8 @@ export class ToolChecks {
     try {
       const found = check(value);
       if (found === value) return value;
-      return isPromise(found) ? found.then(undefined, unusable) : found;
+      // What only has a `then` may do with it what it likes.
+      return isPromise(found) ? Promise.resolve(found).catch(unusable) : found;
     } catch (cause) {
       return unusable(cause);
     }
@@ -107,6 +113,20 @@ export class Unusable {
   }
 }
 
+/** Milliseconds an asynchronous check may take, where a layer does not say otherwise. */
+export const CHECK_LIMIT_MS = 30_000;
+
+/** The answer of a check, waited for no longer than a limit, and no longer than the call lives. */
+export function inTime(call: ToolCall, found: unknown, limitMs: number): MaybePromise<unknown> {
+  if (!isPromise(found)) return found;
+  return pTimeout(found, {
+    milliseconds: limitMs,
+    fallback: () => unusable(new Error(`The schema gave no answer within ${limitMs} ms.`)),
+    customTimers: timersOf(call.clock),
+    signal: call.signal,
+  }).catch(unusable);
+}
+
 function unusable(cause: unknown): Unusable {
   return new Unusable(cause);
 }
@@ -114,7 +134,7 @@ function unusable(cause: unknown): Unusable {
 function resultCheck(validate: (value: JsonValue) => MaybePromise<StandardResult<unknown>>): SchemaCheck {
   return (value) => {
     const result = validate(value);
-    return isPromise(result) ? result.then(answerOf) : answerOf(result);
+    return isPromise(result) ? Promise.resolve(result).then(answerOf) : answerOf(result);
   };
 }
 

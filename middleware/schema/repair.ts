@@ -80,7 +80,9 @@ class Repair {
 
   #isDroppable(schema: unknown, key: string, value: JsonObject): boolean {
     if (!this.#repairs.dropNulls || this.#types.requires(schema, key, value)) return false;
-    return (this.#types.of(this.#types.at(schema, key, value)) & NULL) === 0;
+    const allowed = this.#types.of(this.#types.at(schema, key, value));
+    // Where nothing at all may be, the key is one nobody knows.
+    return allowed !== 0 && (allowed & NULL) === 0;
   }
 
   #text(text: string, allowed: number, path: readonly string[]): JsonValue {

@@ -56,7 +56,7 @@ test.each([[{}], [{ permission: undefined }], [undefined], [{ validation: false 
 test.each<[unknown, string]>([
   [
     { permission: false, retry: {} },
-    'standard has no option "retry". Its options: logging, unknownTool, validation, permission',
+    'standard has no option "retry". Its options: logging, unknownTool, prepareArguments, validation, permission',
   ],
   [{ permission: true }, 'Option "permission" of standard must be options, a middleware, or false; got true.'],
   [{ permission: null }, 'Option "permission" of standard must be options, a middleware, or false; got null.'],

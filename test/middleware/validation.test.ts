@@ -17,6 +17,8 @@ import {
 import { outputLimit, timeout, type ValidationOptions, validation } from 'toolonion/middleware';
 import * as v from 'valibot';
 import * as z from 'zod';
+import { compilations } from '../support/compilations.ts';
+import { collectGarbage } from '../support/garbage.ts';
 import { ManualClock, turns } from '../support/manual-clock.ts';
 
 /** What came of one call of one tool: the result, and the arguments each run received. */
@@ -444,24 +446,6 @@ describe('arguments that are edited further inside', () => {
   });
 });
 
-/** Counts functions made from text, which is how ajv compiles, while something runs. */
-async function compilations(run: () => unknown): Promise<number> {
-  const { Function: original } = globalThis;
-  let count = 0;
-  globalThis.Function = new Proxy(original, {
-    construct(target, args) {
-      count++;
-      return Reflect.construct(target, args) as object;
-    },
-  });
-  try {
-    await run();
-  } finally {
-    globalThis.Function = original;
-  }
-  return count;
-}
-
 describe('compiling', () => {
   function tool(name: string, inputSchema: JsonSchema = point): Tool {
     return defineTool({
@@ -568,7 +552,6 @@ describe('compiling', () => {
   });
 
   test('E03: keeps nothing of a tool that was replaced', async () => {
-    const { collect } = await collector();
     const registry = new ToolRegistry([tool('work')]);
     const dispatcher = createDispatcher({ tools: registry, middleware: [validation()] });
     const gone: WeakRef<object>[] = [];
@@ -581,26 +564,10 @@ describe('compiling', () => {
     }
     registry.register(tool('work'), { replace: true });
     await dispatcher.dispatch({ name: 'work', arguments: { x: 1 } });
-    await collect();
+    await collectGarbage();
     expect(gone.filter((schema) => schema.deref() !== undefined).length).toBeLessThanOrEqual(1);
   });
 });
-
-/** Collects garbage. */
-async function collector(): Promise<{ collect(): Promise<void> }> {
-  const { setFlagsFromString } = await import('node:v8');
-  const { runInNewContext } = await import('node:vm');
-  setFlagsFromString('--expose-gc');
-  const gc = runInNewContext('gc') as () => void;
-  return {
-    async collect() {
-      for (let round = 0; round < 3; round++) {
-        await new Promise((resolve) => setImmediate(resolve));
-        gc();
-      }
-    },
-  };
-}
 
 test('an option it does not have, or a value that is not allowed, is refused', () => {
   expect(() => validation({ max: 1 } as ValidationOptions)).toThrow(/has no option "max"/);

@@ -1,0 +1,452 @@
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { RE2JS } from 're2js';
+import {
+  createDispatcher,
+  defineTool,
+  type JsonObject,
+  type JsonSchema,
+  type JsonValue,
+  type Tool,
+  ToolRegistry,
+} from 'toolonion';
+import { allowAll, type StandardOptions, standard, validation } from 'toolonion/middleware';
+import { compilations } from '../support/compilations.ts';
+import { heapInUse } from '../support/garbage.ts';
+import { root } from '../support/pages.ts';
+import { runNode } from '../support/process.ts';
+
+function toolOf(inputSchema: JsonSchema, name = 'tool', untrusted = false): Tool {
+  return defineTool({
+    name,
+    description: '…',
+    inputSchema,
+    untrusted,
+    execute: (input: unknown) => JSON.stringify(input),
+  });
+}
+
+function dispatcherOf(tools: ToolRegistry | readonly Tool[], options: Partial<StandardOptions> = {}) {
+  const middleware = standard({ permission: { check: allowAll }, logging: false, ...options });
+  return createDispatcher({ tools, middleware });
+}
+
+/** What comes of a call of a tool with this schema. */
+async function call(
+  inputSchema: JsonSchema,
+  given: JsonObject,
+  options: StandardOptions['validation'] = {},
+  untrusted = false,
+) {
+  const dispatcher = dispatcherOf([toolOf(inputSchema, 'tool', untrusted)], { validation: options });
+  const { error, content } = await dispatcher.dispatch({ name: 'tool', arguments: given });
+  return { code: error?.code ?? 'ok', content: String(content), cause: String(error?.cause) };
+}
+
+const point: JsonSchema = { type: 'object', properties: { x: { type: 'number' } }, required: ['x'] };
+
+test.each([
+  'https://json-schema.org/draft/2020-12/schema',
+  'http://json-schema.org/draft-07/schema#',
+  'https://json-schema.org/draft-07/schema',
+  'http://json-schema.org/draft-06/schema#',
+  'http://json-schema.org/draft-04/schema#',
+  'https://json-schema.org/draft/2019-09/schema',
+  'https://example.com/of-our-own',
+  '',
+  undefined,
+])('E01, E02: a schema of the dialect %j checks its calls', async ($schema) => {
+  const schema = $schema === undefined ? point : { $schema, ...point };
+  expect((await call(schema, { x: 1 })).code).toBe('ok');
+  expect((await call(schema, { x: 'one' })).code).toBe('invalid_arguments');
+});
+
+test('E02: what draft-03 and draft-04 said in another way is read as it was meant', async () => {
+  const schema: JsonObject = {
+    $schema: 'http://json-schema.org/draft-04/schema#',
+    id: 'http://example.com/args',
+    type: 'object',
+    properties: {
+      n: { type: 'number', minimum: 0, exclusiveMinimum: true, maximum: 9, exclusiveMaximum: false, required: true },
+    },
+  };
+  expect((await call(schema as JsonSchema, { n: 9 })).code).toBe('ok');
+  for (const n of [0, 10]) expect((await call(schema as JsonSchema, { n })).code).toBe('invalid_arguments');
+});
+
+test.each<[string, JsonSchema, JsonObject, JsonObject]>([
+  [
+    'to its root',
+    { type: 'object', properties: { child: { $ref: '#' }, n: { type: 'number' } } },
+    { child: { n: 1 } },
+    { child: { n: '' } },
+  ],
+  [
+    'to its root, with an $id that is no address',
+    { $id: 'urn:tree', type: 'object', properties: { child: { $ref: '#' }, n: { type: 'number' } } },
+    { child: { n: 1 } },
+    { child: { n: '' } },
+  ],
+  [
+    'to a property',
+    { type: 'object', properties: { a: { type: 'number' }, b: { $ref: '#/properties/a' } } },
+    { b: 1 },
+    { b: '' },
+  ],
+  [
+    'by an anchor',
+    { type: 'object', $defs: { n: { $anchor: 'n', type: 'number' } }, properties: { b: { $ref: '#n' } } },
+    { b: 1 },
+    { b: '' },
+  ],
+])('a schema may refer %s', async (_, schema, right, wrong) => {
+  expect((await call(schema, right)).code).toBe('ok');
+  expect((await call(schema, wrong)).code).toBe('invalid_arguments');
+});
+
+test('E03: five thousand registrations of equal schemas leave the heap as it was', async () => {
+  const registry = new ToolRegistry();
+  const dispatcher = dispatcherOf(registry);
+  const renew = async (times: number) => {
+    for (let time = 0; time < times; time++) {
+      registry.register(toolOf(structuredClone(point)), { replace: true });
+      await dispatcher.dispatch({ name: 'tool', arguments: { x: time } });
+    }
+  };
+  await renew(500);
+  const before = await heapInUse();
+  await renew(5000);
+  const grownBy = (await heapInUse()) - before;
+  // One that is kept weighs about 3 KB: all of them would be 15 MB.
+  expect(grownBy).toBeLessThan(2_000_000);
+}, 120_000);
+
+test('E04, E05: tools that share an $id each have their own schema, and one may be registered again', async () => {
+  const $id = 'urn:args';
+  const registry = new ToolRegistry([
+    toolOf({ $id, type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }, 'one'),
+    toolOf({ $id, type: 'object', properties: { b: { type: 'number' } }, required: ['b'] }, 'two'),
+  ]);
+  const dispatcher = dispatcherOf(registry);
+  const codes = async (given: JsonObject) =>
+    Promise.all(
+      ['one', 'two'].map(async (name) => (await dispatcher.dispatch({ name, arguments: given })).error?.code ?? 'ok'),
+    );
+  expect(await codes({ a: 'x' })).toEqual(['ok', 'invalid_arguments']);
+  expect(await codes({ b: 1 })).toEqual(['invalid_arguments', 'ok']);
+  registry.register(toolOf({ $id, type: 'object', required: ['c'] }, 'one'), { replace: true });
+  expect(await codes({ b: 1, c: 1 })).toEqual(['ok', 'ok']);
+  expect(await codes({ a: 'x' })).toEqual(['invalid_arguments', 'invalid_arguments']);
+});
+
+describe('a schema that is not trusted', () => {
+  const evil = '^(a+)+$';
+  const text = `${'a'.repeat(40)}!`;
+  const re2 = (pattern: string) => {
+    const compiled = RE2JS.compile(RE2JS.translateRegExp(pattern));
+    return { test: (given: string) => compiled.test(given) };
+  };
+
+  test.each<[string, JsonSchema, JsonObject]>([
+    ['of a property', { type: 'object', properties: { s: { type: 'string', pattern: evil } } }, { s: text }],
+    [
+      'of keys',
+      { type: 'object', patternProperties: { [evil]: { type: 'number' } }, additionalProperties: false },
+      { [text]: 'x' },
+    ],
+    ['of the names of keys', { type: 'object', propertyNames: { pattern: evil } }, { [text]: 1 }],
+    [
+      'behind a reference',
+      { type: 'object', $defs: { s: { pattern: evil } }, properties: { s: { anyOf: [{ $ref: '#/$defs/s' }] } } },
+      { s: text },
+    ],
+  ])(
+    'E07: has its patterns not run without an engine for them, and the host hears of it: %s',
+    async (_, schema, given) => {
+      const warnings: string[] = [];
+      const onSchemaWarning = (message: string, { name }: Tool) => warnings.push(`${name}: ${message}`);
+      expect((await call(schema, given, { onSchemaWarning }, true)).code).toBe('ok');
+      expect(warnings).toEqual([`tool: the pattern "${evil}" is not checked`]);
+    },
+  );
+
+  test('E07: has them run by an engine whose time is linear', async () => {
+    const schema: JsonSchema = {
+      type: 'object',
+      properties: { s: { type: 'string', pattern: evil }, d: { type: 'string', pattern: '^\\d{4}\\-\\d{2}$' } },
+      patternProperties: { '^x-': { type: 'number' } },
+      additionalProperties: false,
+    };
+    const regExp = re2;
+    expect((await call(schema, { s: text }, { regExp }, true)).code).toBe('invalid_arguments');
+    expect((await call(schema, { s: 'aaa', d: '2024-02', 'x-a': 1 }, { regExp }, true)).code).toBe('ok');
+    expect((await call(schema, { d: '2024' }, { regExp }, true)).code).toBe('invalid_arguments');
+    expect((await call(schema, { 'x-a': 'b' }, { regExp }, true)).code).toBe('invalid_arguments');
+    expect((await call(schema, { y: 1 }, { regExp }, true)).code).toBe('invalid_arguments');
+    // The engine is for trusted tools as well: what they check may come from anywhere.
+    expect((await call(schema, { s: text }, { regExp })).code).toBe('invalid_arguments');
+  });
+
+  test('E07: has a pattern left out that the engine cannot read; a trusted one is run by JavaScript', async () => {
+    const schema: JsonSchema = { type: 'object', properties: { s: { type: 'string', pattern: '^(?=a)b' } } };
+    const warnings: string[] = [];
+    const options = { regExp: re2, onSchemaWarning: (message: string) => warnings.push(message) };
+    expect((await call(schema, { s: 'x' }, options, true)).code).toBe('ok');
+    expect((await call(schema, { s: 'x' }, options)).code).toBe('invalid_arguments');
+    expect(warnings).toEqual([
+      'the pattern "^(?=a)b" is not checked',
+      'the engine given as regExp cannot read the pattern "^(?=a)b", so JavaScript\'s runs it',
+    ]);
+  });
+
+  const nested = (levels: number): JsonSchema =>
+    levels === 0
+      ? { type: 'string' }
+      : { anyOf: [nested(levels - 1), { type: 'object', properties: { a: nested(levels - 1) } }] };
+  const inObject = (schema: JsonSchema): JsonSchema => ({ type: 'object', properties: { a: schema } });
+  const chain = (length: number, schema: JsonSchema): JsonSchema =>
+    length === 0 ? schema : { allOf: [chain(length - 1, schema)] };
+
+  test.each<[string, JsonSchema, string]>([
+    ['combinators nine deep', inObject(nested(9)), 'holds more than 1000 schemas'],
+    ['too many levels', inObject(chain(40, {})), 'nests deeper than 32 levels'],
+    [
+      'too many properties',
+      { type: 'object', properties: Object.fromEntries(Array.from({ length: 1001 }, (__, i) => [`p${i}`, {}])) },
+      'holds more than 1000 schemas',
+    ],
+    ['too much text', { type: 'object', description: 'x'.repeat(200_001) }, 'characters; 200000 are allowed'],
+    [
+      'a reference out of it',
+      { type: 'object', properties: { a: { $ref: 'https://example.com/a' } } },
+      'where no schema is',
+    ],
+    [
+      'a reference to what is no schema',
+      { type: 'object', 'x-a': { pattern: 'a' }, properties: { a: { $ref: '#/x-a' } } },
+      'refers at #/properties/a to #/x-a',
+    ],
+    ['a reference nobody can read', { type: 'object', properties: { a: { $ref: '#/%' } } }, 'cannot be read'],
+    ['a reference that moves', { type: 'object', properties: { a: { $dynamicRef: '#a' } } }, 'uses $dynamicRef'],
+    ['an $id within', { type: 'object', properties: { a: { $id: 'b' } } }, 'uses $id at #/properties/a'],
+  ])('E08: is refused when its tool is defined, for %s', (_, schema, message) => {
+    expect(() => toolOf(schema, 'tool', true)).toThrow(message);
+    expect(() => toolOf(schema, 'tool', true)).toThrow(/^inputSchema of tool "tool", which is untrusted, /);
+    expect(() => toolOf(schema)).not.toThrow();
+    const outputSchema = { type: 'object', ...schema };
+    expect(() => defineTool({ name: 't', description: '', outputSchema, untrusted: true })).toThrow(/^outputSchema/);
+  });
+
+  test('E08: is taken as it usually is', async () => {
+    const schema = { $defs: { n: { type: 'number' } }, ...inObject(nested(5)) };
+    expect((await call(schema, { a: 'x' }, {}, true)).code).toBe('ok');
+    expect((await call(schema, { a: 5 }, {}, true)).code).toBe('invalid_arguments');
+  });
+
+  test.each<[string, JsonSchema, JsonObject]>([
+    [
+      'one that doubles with each level of the arguments',
+      {
+        type: 'object',
+        anyOf: ['y', 'z'].map((key) => ({ properties: { a: { $ref: '#' } }, required: [key] })),
+      },
+      JSON.parse(`${'{"a":'.repeat(100)}{}${'}'.repeat(100)}`),
+    ],
+    [
+      'one that doubles with each reference',
+      {
+        type: 'object',
+        $defs: Object.fromEntries(
+          Array.from({ length: 41 }, (__, i) => [
+            `d${i}`,
+            i === 40 ? { type: 'object' } : { allOf: [{ $ref: `#/$defs/d${i + 1}` }, { $ref: `#/$defs/d${i + 1}` }] },
+          ]),
+        ),
+        $ref: '#/$defs/d0',
+      },
+      {},
+    ],
+    ['one that goes on for ever', { type: 'object', allOf: [{ $ref: '#' }] }, {}],
+  ])('has a bound of steps, whatever the arguments: %s', async (_, schema, given) => {
+    const { code, content, cause } = await call(schema, given, {}, true);
+    expect(code).toBe('internal');
+    expect(content).toContain('no fault of the call');
+    expect(cause).toMatch(/took more than 1000000 steps|call stack/);
+  });
+});
+
+test('a hundred thousand items are compared without comparing each with each other', async () => {
+  const schema: JsonSchema = { type: 'object', properties: { a: { type: 'array', uniqueItems: true } } };
+  const many = Array.from({ length: 100_000 }, (_, index): JsonValue => ({ index }));
+  expect((await call(schema, { a: many })).code).toBe('ok');
+  for (const items of [
+    [...many, { index: 7 }],
+    [
+      { a: 1, b: [2] },
+      { b: [2], a: 1 },
+    ],
+    [1, 1.0],
+    ['__proto__', '__proto__'],
+  ])
+    expect((await call(schema, { a: items })).content).toContain('must NOT have duplicate items');
+  expect((await call(schema, { a: [1, '1', true, 'true', null, 'null', [1], ['1'], {}] })).code).toBe('ok');
+});
+
+test('E09: a thousand tools compile nothing until they are called, unless they are asked to', async () => {
+  let dispatcher = dispatcherOf([]);
+  let tools: readonly Tool[] = [];
+  const registering = () => {
+    tools = Array.from({ length: 1000 }, (_, index) => toolOf(point, `tool${index}`));
+    dispatcher = dispatcherOf(tools);
+  };
+  expect(await compilations(registering)).toBe(0);
+  expect(await compilations(() => dispatcher.dispatch({ name: 'tool7', arguments: { x: 1 } }))).toBe(1);
+  expect(await compilations(() => validation().precompile(tools.slice(0, 3)))).toBe(3);
+});
+
+test.each<[string, JsonSchema]>([
+  [
+    'E10: keywords of a vendor',
+    { ...point, 'x-order': 1, 'x-ui': { widget: 'map' }, deprecated: true, example: { x: 1 } },
+  ],
+  ['E10: loose writing', { ...point, minimum: 1, items: {}, additionalProperties: true }],
+  [
+    'E11: formats nobody knows',
+    { type: 'object', properties: { x: { type: 'number', format: 'uint64' } }, required: ['x'] },
+  ],
+  [
+    'E13: nullable without a type',
+    { type: 'object', properties: { x: { nullable: true, anyOf: [{ type: 'number' }] } }, required: ['x'] },
+  ],
+  [
+    'E13: a discriminator with a mapping',
+    { ...point, discriminator: { propertyName: 'x', mapping: { a: '#/components/A' } } },
+  ],
+])('%s are no obstacle, and nothing is written to the console', async (_, schema) => {
+  const written: unknown[] = [];
+  const { console: original } = globalThis;
+  globalThis.console = new Proxy(original, {
+    get:
+      () =>
+      (...line: unknown[]) =>
+        written.push(line),
+  });
+  try {
+    expect((await call(schema, { x: 1 })).code).toBe('ok');
+    expect((await call(schema, { x: 'one' })).code).toBe('invalid_arguments');
+  } finally {
+    globalThis.console = original;
+  }
+  expect(written).toEqual([]);
+});
+
+test('E11: of formats nobody knows the host hears once for each tool; those known are checked', async () => {
+  const warnings: string[] = [];
+  const onSchemaWarning = (message: string, tool: Tool) => {
+    warnings.push(`${tool.name}: ${message}`);
+    throw new Error('the host’s own trouble');
+  };
+  const schema: JsonSchema = {
+    type: 'object',
+    properties: { n: { format: 'uint64' }, at: { format: 'date-time' }, id: { format: 'uuid' } },
+  };
+  const dispatcher = dispatcherOf(
+    ['one', 'two'].map((name) => toolOf(schema, name)),
+    { validation: { onSchemaWarning } },
+  );
+  for (const name of ['one', 'two', 'one'])
+    expect((await dispatcher.dispatch({ name, arguments: { n: 5 } })).isError).toBe(false);
+  expect(warnings).toEqual([
+    'one: unknown format "uint64" ignored in schema at path "#/properties/n"',
+    'two: unknown format "uint64" ignored in schema at path "#/properties/n"',
+  ]);
+  for (const given of [{ at: 'today' }, { id: '1234' }])
+    expect((await dispatcher.dispatch({ name: 'one', arguments: given })).error?.code).toBe('invalid_arguments');
+});
+
+test.each([
+  ['^https\\:\\/\\/', 'https://a', 'ftp://a'],
+  ['^\\d{4}\\-\\d{2}$', '2024-02', '2024'],
+  ['^[\\w\\-\\.]+\\@x$', 'a-b.c@x', 'a b'],
+])('E12: the pattern %s, with a needless escape, checks as it is meant', async (pattern, right, wrong) => {
+  const schema: JsonSchema = { type: 'object', properties: { s: { type: 'string', pattern } } };
+  expect((await call(schema, { s: right })).code).toBe('ok');
+  expect((await call(schema, { s: wrong })).code).toBe('invalid_arguments');
+});
+
+test('E12: a pattern that is none keeps only its own tool from its work, and is found at the start', async () => {
+  const tools = [toolOf({ type: 'object', properties: { s: { pattern: '(' } } }, 'broken'), toolOf(point, 'whole')];
+  const dispatcher = dispatcherOf(tools);
+  expect((await dispatcher.dispatch({ name: 'broken', arguments: { s: 'x' } })).error?.code).toBe('internal');
+  expect((await dispatcher.dispatch({ name: 'whole', arguments: { x: 1 } })).isError).toBe(false);
+  expect(() => validation().precompile(tools)).toThrow(/"broken": .*\(/);
+});
+
+test.each<[string, JsonSchema, JsonValue, JsonValue]>([
+  ['beside anyOf', { nullable: true, anyOf: [{ type: 'string' }] }, 'a', 5],
+  ['beside oneOf', { nullable: true, oneOf: [{ type: 'string' }, { type: 'boolean' }] }, true, 5],
+  ['beside enum', { nullable: true, enum: ['a'] }, 'a', 'b'],
+  ['beside allOf', { nullable: true, allOf: [{ type: 'string' }] }, 'a', 5],
+  ['beside $ref', { nullable: true, $ref: '#/$defs/text' }, 'a', 5],
+  ['beside a type', { nullable: true, type: 'string' }, 'a', 5],
+])('E13: nullable takes null, %s', async (_, schema, right, wrong) => {
+  const whole: JsonSchema = {
+    type: 'object',
+    $defs: { text: { type: 'string' } },
+    properties: { a: schema },
+    required: ['a'],
+  };
+  for (const a of [null, right]) expect((await call(whole, { a })).code).toBe('ok');
+  expect((await call(whole, { a: wrong })).code).toBe('invalid_arguments');
+});
+
+describe('where no code may be made from text', () => {
+  test('E14: it is no fault of the arguments, and the log says what to do', async () => {
+    const { stdout, stderr } = await runNode(
+      ['--disallow-code-generation-from-strings', '--import', 'tsx', join('test', 'support', 'no-code-generation.ts')],
+      { cwd: root },
+    );
+    expect(stderr).toBe('');
+    const [withAjv, right, wrong] = JSON.parse(stdout);
+    expect(withAjv).toMatchObject({ code: 'internal' });
+    expect(withAjv.content).not.toMatch(/invalid|code/i);
+    expect(withAjv.cause).toContain('Give the layer another validator as "compile"');
+    expect(right).toMatchObject({ code: 'ok', content: '{"x":1}' });
+    expect(wrong.code).toBe('invalid_arguments');
+    expect(wrong.content).toContain('x: Instance type "string" is invalid. Expected "number".');
+  });
+});
+
+test('E15: what is listed for a provider keeps its $defs, and is not the object that was given', async () => {
+  const inputSchema = {
+    $defs: { node: { type: 'object', properties: { next: { $ref: '#/$defs/node' } } } },
+    type: 'object',
+    properties: { head: { $ref: '#/$defs/node' } },
+  } as const;
+  const given = structuredClone(inputSchema);
+  const dispatcher = dispatcherOf([toolOf(given)]);
+  await dispatcher.dispatch({ name: 'tool', arguments: { head: { next: {} } } });
+  expect(dispatcher.tools.schemas[0]?.inputSchema).toEqual(inputSchema);
+  expect(given).toEqual(inputSchema);
+  expect(Object.isFrozen(given)).toBe(false);
+});
+
+test('E16: a tool that is called a thousand times is compiled once, whatever comes of its calls', async () => {
+  const dispatcher = dispatcherOf([toolOf(point)], { validation: { coerce: true } });
+  const calls = async () => {
+    for (let index = 0; index < 1000; index++)
+      await dispatcher.dispatch({ name: 'tool', arguments: { x: [1, '1', 'one'][index % 3] } });
+  };
+  expect(await compilations(calls)).toBe(1);
+});
+
+test('E18: wrong arguments are a result like any other, from which a model can put them right', async () => {
+  const dispatcher = dispatcherOf([toolOf(point)]);
+  const wrong = await dispatcher.dispatch({ name: 'tool', arguments: { x: 'one' } });
+  expect(wrong).toMatchObject({
+    isError: true,
+    error: { code: 'invalid_arguments', executed: 'no', retryable: false },
+  });
+  expect(wrong.content).toContain('x: expected number; got the text "one"');
+  expect((await dispatcher.dispatch({ name: 'tool', arguments: { x: 1 } })).isError).toBe(false);
+});
