@@ -4,27 +4,32 @@ export interface AbortListener {
 }
 
 /** Those who listen to one signal. */
-const listeners = new WeakMap<AbortSignal, Set<AbortListener>>();
+class Listeners {
+  readonly all: Set<AbortListener> = new Set();
+
+  /** Asks nothing of `this`: a stand-in for a signal may call its listeners as plain functions. */
+  readonly notify = (): void => {
+    for (const listener of [...this.all]) listener.signalAborted();
+  };
+}
+
+const listeners = new WeakMap<AbortSignal, Listeners>();
 
 /**
  * Has a listener hear of an abort. However many calls share a signal, it holds one listener: a session's signal collects neither
  * listeners nor Node's warning about too many of them.
  */
 export function listen(signal: AbortSignal, listener: AbortListener): void {
-  let all = listeners.get(signal);
-  if (all === undefined) {
-    all = new Set();
-    listeners.set(signal, all);
+  let those = listeners.get(signal);
+  if (those === undefined) {
+    those = new Listeners();
+    listeners.set(signal, those);
   }
-  if (all.size === 0) signal.addEventListener('abort', notify);
-  all.add(listener);
+  if (those.all.size === 0) signal.addEventListener('abort', those.notify);
+  those.all.add(listener);
 }
 
 export function unlisten(signal: AbortSignal, listener: AbortListener): void {
-  const all = listeners.get(signal);
-  if (all?.delete(listener) && all.size === 0) signal.removeEventListener('abort', notify);
-}
-
-function notify(this: AbortSignal): void {
-  for (const listener of [...(listeners.get(this) ?? [])]) listener.signalAborted();
+  const those = listeners.get(signal);
+  if (those?.all.delete(listener) && those.all.size === 0) signal.removeEventListener('abort', those.notify);
 }

@@ -87,19 +87,19 @@ export class Dispatch implements Guard, AbortListener, SettleListener {
   get callerAborted(): boolean {
     if (!this.isAbortable) return false;
     const { signal, parent } = this.options;
-    return signal?.aborted === true || parent?.aborted === true;
+    return isAborted(signal) || parent?.aborted === true;
   }
 
   get callerReason(): unknown {
     const { signal, parent } = this.options;
-    return signal?.aborted === true ? signal.reason : parent?.abortReason;
+    return isAborted(signal) ? reasonOf(signal) : parent?.abortReason;
   }
 
   /** The onion's outcome, or what is answered in its place where the caller aborts and no layer answers. */
   race(outcome: Promise<ToolOutcome>, call: ToolCall): Promise<ToolOutcome> {
     if (!this.isAbortable) return outcome;
     const { signal, parent } = this.options;
-    if (signal !== undefined) listen(signal, this);
+    if (signal !== undefined) this.host.tell('The signal', () => listen(signal, this));
     if (parent !== undefined) ToolCall.scope(parent).adopt(this.scope);
     this.scope.call = call;
     const raced = this.scope.follow(outcome, this) as Promise<ToolOutcome>;
@@ -114,7 +114,24 @@ export class Dispatch implements Guard, AbortListener, SettleListener {
   /** Nobody outside can abort it any more. */
   settled(): void {
     const { signal, parent } = this.options;
-    if (signal !== undefined) unlisten(signal, this);
+    if (signal !== undefined) this.host.tell('The signal', () => unlisten(signal, this));
     if (parent !== undefined) ToolCall.scope(parent).disown(this.scope);
+  }
+}
+
+/** Whether a signal has aborted. Total: a caller's may be a stand-in, whose getters can throw. */
+function isAborted(signal: AbortSignal | undefined): signal is AbortSignal {
+  try {
+    return signal?.aborted === true;
+  } catch {
+    return false;
+  }
+}
+
+function reasonOf(signal: AbortSignal): unknown {
+  try {
+    return signal.reason;
+  } catch (thrown) {
+    return thrown;
   }
 }
