@@ -47,12 +47,16 @@ export function refuse(call: ToolCall, level: number, outer: string): ToolOutcom
   }
 }
 
+      if (level === 0) return fault(call, ENTERED_TWICE);
 /** The call has come to the innermost of an onion that it did not enter. */
 export function astray(call: ToolCall): ToolOutcome {
   return fault(
     call,
     'A middleware called the next() of another dispatcher. It must not keep next() from one call to another, but call the one it gets.',
   );
+const ENTERED_TWICE =
+  'A call that is in an onion entered one made by compose(). To make one layer of two, let it call the first with a next that calls the second.';
+
 }
 
 /** Ends the whole dispatch with an internal error: nothing may run any more, and what runs is aborted. */

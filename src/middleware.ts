@@ -29,9 +29,11 @@ export function named(name: string, middleware: Middleware): Middleware {
  */
 export function compose(layers: readonly Middleware[], innermost: Next): Next {
   const onion = {};
-  const inside = guardInnermost(innermost, layers.length, layers.at(-1)?.name ?? '', onion);
+  // One without a name is told by its place.
+  const names = layers.map(({ name }, level) => name || `#${level + 1}`);
+  const inside = guardInnermost(innermost, layers.length, names.at(-1) ?? '', onion);
   const outside = layers.reduceRight<Next>(
-    (next, layer, level) => guardLayer(layer, level, layers[level - 1]?.name ?? '', next),
+    (next, layer, level) => guardLayer(layer, level, names[level] as string, names[level - 1] ?? '', next),
     inside,
   );
   return (call) => {
@@ -43,8 +45,7 @@ export function compose(layers: readonly Middleware[], innermost: Next): Next {
 }
 
 /** A layer as its outer neighbour sees it: it keeps the laws, whatever the layer does. */
-function guardLayer(layer: Middleware, level: number, outer: string, next: Next): Next {
-  const { name } = layer;
+function guardLayer(layer: Middleware, level: number, name: string, outer: string, next: Next): Next {
   const owner = level - 1;
   return (call) => {
     if (!ToolCall.is(call)) return misused(outer);
