@@ -1,12 +1,22 @@
 import { type Taken, ToolCall } from './call.ts';
 import type { ContentPart } from './content.ts';
-import { isControlSignal } from './control.ts';
-import { AbortReason, type ToolError, toolError, toToolError } from './error.ts';
+import { type ControlSignal, isControlSignal } from './control.ts';
+import { AbortReason, printable, type ToolError, toolError, toToolError } from './error.ts';
 import type { Pending } from './guard.ts';
 import { Keeper } from './keeper.ts';
 import { controlOf } from './layer.ts';
 import { isPromise, type MaybePromise } from './maybe-promise.ts';
-import { failure, NO_NOTES, stopped, succeed, suspended, type ToolOutcome, unrunnable, withNote } from './outcome.ts';
+import {
+  fail,
+  failure,
+  NO_NOTES,
+  stopped,
+  succeed,
+  suspended,
+  type ToolOutcome,
+  unrunnable,
+  withNote,
+} from './outcome.ts';
 import { toOutput } from './output.ts';
 import type { Tool } from './tool.ts';
 
@@ -74,19 +84,35 @@ function executeLater(call: ToolCall, taken: Taken): unknown {
 
 function returnedOutcome(call: ToolCall, value: unknown): ToolOutcome {
   ToolCall.scope(call).dispatch.over('yes');
-  if (typeof value !== 'string')
-    return isControlSignal(value) ? suspended(call, value) : succeed(call, toOutput(value));
+  if (typeof value !== 'string') {
+    const control = controlIn(value);
+    return control === undefined ? succeed(call, toOutput(value)) : suspended(call, control);
+  }
   return { resolvedToolName: call.toolName, content: value, isError: false, notes: NO_NOTES };
+}
+
+/** What suspends the call: a signal, or the result of another dispatch that ended by one. */
+function controlIn(value: unknown): ControlSignal | undefined {
+  if (isControlSignal(value)) return value;
+  if (typeof value !== 'object' || value === null) return undefined;
+  try {
+    const { control } = value as Partial<ToolOutcome>;
+    return isControlSignal(control) ? control : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function thrownOutcome(call: ToolCall, thrown: unknown): ToolOutcome {
   const notRun = NotRun.outcomeOf(thrown, call);
   if (notRun !== undefined) return notRun;
   const { aborted, dispatch } = ToolCall.scope(call);
-  dispatch.over(aborted ? 'stopped' : 'yes');
+  const error = aborted ? undefined : toToolError(thrown, call.toolName);
+  // What it waited for may have been aborted, though the call was not.
+  dispatch.over(error === undefined || error.executed === 'stopped' ? 'stopped' : 'yes');
   const control = controlOf(thrown, call);
   if (control !== undefined) return suspended(call, control);
-  return aborted ? stopped(call, thrown) : failedOutcome(call, thrown);
+  return error === undefined ? stopped(call, thrown) : failure(call, error);
 }
 
 /** What a tool throws after it was answered for; whatever it is, it has ended now. */
@@ -94,11 +120,16 @@ function lateFailure(call: ToolCall, thrown: unknown): ToolOutcome {
   const notRun = NotRun.outcomeOf(thrown, call);
   if (notRun !== undefined) return notRun;
   ToolCall.scope(call).dispatch.over('stopped');
-  return failedOutcome(call, thrown);
+  const control = controlOf(thrown, call);
+  if (control !== undefined) return suspended(call, control);
+  return thrown === call.abortReason ? heededOutcome(call, thrown) : failure(call, toToolError(thrown, call.toolName));
 }
 
-function failedOutcome(call: ToolCall, thrown: unknown): ToolOutcome {
-  return failure(call, toToolError(thrown, call.toolName));
+/** A tool that heeds its signal rejects with the reason, whatever that is. */
+function heededOutcome(call: ToolCall, reason: unknown): ToolOutcome {
+  const code = AbortReason.is(reason) ? reason.toolError.code : 'cancelled';
+  const message = `Tool "${printable(call.toolName)}" stopped because its work was aborted.`;
+  return fail(call, code, message, { executed: 'stopped', cause: reason });
 }
 
 /** A tool at work: what it answers after it has been answered for goes to the host as late. */
@@ -166,11 +197,27 @@ class Run extends Keeper implements Pending {
     const parts: ContentPart[] = [];
     for (let steps = 1; ; steps++) {
       const step = await generator.next();
+      // At once, before a look at anything else: a promise that rejects must not be left alone.
+      const value = isAwaitable(step.value) ? await this.#yielded(step.value) : step.value;
       // One that never really waits would let nothing else run, its time limit included.
       if (steps % STEPS_AT_ONCE === 0) await new Promise((resolve) => setImmediate(resolve));
       if (this.call.aborted) throw this.call.abortReason;
-      if (step.done !== true) append(parts, step.value);
-      else return step.value === undefined ? { content: contentOf(parts), isError: false } : step.value;
+      if (step.done === true) return value === undefined ? { content: contentOf(parts), isError: false } : value;
+      if (isControlSignal(value)) {
+        this.#close();
+        return value;
+      }
+      append(parts, value);
+    }
+  }
+
+  /** What a synchronous generator yields may be a promise; an asynchronous one has waited for it. */
+  async #yielded(value: PromiseLike<unknown>): Promise<unknown> {
+    try {
+      return await value;
+    } catch (thrown) {
+      this.#close();
+      throw thrown;
     }
   }
 
@@ -200,6 +247,15 @@ function isGenerator(value: unknown): value is Generator {
   try {
     if (!(Symbol.asyncIterator in value || Symbol.iterator in value)) return false;
     return typeof (value as Partial<Generator>).next === 'function';
+  } catch {
+    return false;
+  }
+}
+
+/** Whether there is something to wait for. Total: what cannot be asked is rendered as data. */
+function isAwaitable(value: unknown): value is PromiseLike<unknown> {
+  try {
+    return isPromise(value);
   } catch {
     return false;
   }

@@ -42,8 +42,7 @@ export abstract class Keeper {
   protected settle(outcome: ToolOutcome): void {
     const resolve = this.#resolve;
     if (resolve === undefined) {
-      // What was answered in a tool's place is no late answer of the tool's.
-      if (!isStopped(outcome)) this.scope.dispatch.host.late(outcome, this.call);
+      if (!this.#isInPlace(outcome)) this.scope.dispatch.host.late(outcome, this.call);
       return;
     }
     this.#resolve = undefined;
@@ -51,6 +50,12 @@ export abstract class Keeper {
     if (this.followed) this.scope.end();
     this.#clearTimer();
     this.listener?.settled();
+  }
+
+  /** What the engine answered in a tool's place is no late answer of the tool's. */
+  #isInPlace(outcome: ToolOutcome): boolean {
+    const { fault } = this.scope.dispatch;
+    return isStopped(outcome) || (fault !== undefined && outcome.error === fault.error);
   }
 
   #clearTimer(): void {

@@ -1,5 +1,5 @@
 import { ToolCall } from './call.ts';
-import { type ControlSignal, isControlSignal } from './control.ts';
+import { type ControlSignal, controlSignal, isControlSignal } from './control.ts';
 import { AbortReason, toolError } from './error.ts';
 import { ABANDONED, ANSWERED, FAULTED } from './guard.ts';
 import { fail, failure, isOutcome, NO_NOTES, stopped, suspended, type ToolOutcome } from './outcome.ts';
@@ -11,7 +11,7 @@ export function leave(call: ToolCall, level: number, owner: number, name: string
   guard.depth = owner;
   guard.pending = undefined;
   if (answer === guard.answer) return answer;
-  const outcome = isOutcome(answer) ? answer : rubbish(call, name, answer);
+  const outcome = outcomeOf(call, name, answer);
   guard.answer = outcome;
   return outcome;
 }
@@ -25,7 +25,13 @@ function leaveOddly(call: ToolCall, level: number, name: string, answer: ToolOut
       `Middleware "${name}" answered before next() had settled. It must return or await what next() gives.`,
     );
   }
-  return guard.fault ?? (isOutcome(answer) ? answer : rubbish(call, name, answer));
+  return guard.fault ?? outcomeOf(call, name, answer);
+}
+
+/** What a layer answered, as an outcome: it may have stopped the call by what `call.suspend` made. */
+function outcomeOf(call: ToolCall, name: string, answer: unknown): ToolOutcome {
+  if (isOutcome(answer)) return answer;
+  return isControlSignal(answer) ? suspended(call, answer) : rubbish(call, name, answer);
 }
 
 /** `next` was called by a layer whose turn it was not. */
@@ -41,22 +47,22 @@ export function refuse(call: ToolCall, level: number, outer: string): ToolOutcom
       if (call.aborted) return stopped(call);
       return fail(call, 'internal', `Middleware "${outer}" called next() after the call had been answered.`);
     default: {
+      if (level === 0) return fault(call, ENTERED_TWICE);
       const when = guard.depth < level - 1 ? 'after it had answered' : 'again before its first call had settled';
       return fault(call, `Middleware "${outer}" called next() ${when}.`);
     }
   }
 }
 
-      if (level === 0) return fault(call, ENTERED_TWICE);
+const ENTERED_TWICE =
+  'A call that is in an onion entered one made by compose(). To make one layer of two, let it call the first with a next that calls the second.';
+
 /** The call has come to the innermost of an onion that it did not enter. */
 export function astray(call: ToolCall): ToolOutcome {
   return fault(
     call,
     'A middleware called the next() of another dispatcher. It must not keep next() from one call to another, but call the one it gets.',
   );
-const ENTERED_TWICE =
-  'A call that is in an onion entered one made by compose(). To make one layer of two, let it call the first with a next that calls the second.';
-
 }
 
 /** Ends the whole dispatch with an internal error: nothing may run any more, and what runs is aborted. */
@@ -91,7 +97,7 @@ export function answerOf(thrown: unknown, call: ToolCall, name: string): ToolOut
 export function controlOf(thrown: unknown, call: ToolCall): ControlSignal | undefined {
   if (isControlSignal(thrown)) return thrown;
   const { isInterrupt } = ToolCall.scope(call).dispatch.host;
-  return isInterrupt(thrown) ? { type: 'interrupt', signal: thrown } : undefined;
+  return isInterrupt(thrown) ? controlSignal({ type: 'interrupt', signal: thrown }) : undefined;
 }
 
 /** The outcome where a layer passed on something that is not a call. */
