@@ -3,6 +3,7 @@ import type { ContentPart } from './content.ts';
 import { type ControlSignal, isControlSignal } from './control.ts';
 import { AbortReason, printable, type ToolError, toolError, toToolError } from './error.ts';
 import type { Pending } from './guard.ts';
+import { isErrorLike } from './json.ts';
 import { Keeper } from './keeper.ts';
 import { controlOf } from './layer.ts';
 import { isPromise, type MaybePromise } from './maybe-promise.ts';
@@ -17,7 +18,7 @@ import {
   unrunnable,
   withNote,
 } from './outcome.ts';
-import { toOutput } from './output.ts';
+import { type ToolOutput, toOutput } from './output.ts';
 import type { Tool } from './tool.ts';
 
 /** The innermost layer: runs the tool. It never throws nor rejects, and answers for a tool that does not heed an abort. */
@@ -85,6 +86,8 @@ function executeLater(call: ToolCall, taken: Taken): unknown {
 function returnedOutcome(call: ToolCall, value: unknown): ToolOutcome {
   ToolCall.scope(call).dispatch.over('yes');
   if (typeof value !== 'string') {
+    // One that is returned says no more to the model than one that is thrown.
+    if (isErrorLike(value)) return failure(call, toToolError(value, call.toolName));
     const control = controlIn(value);
     return control === undefined ? succeed(call, toOutput(value)) : suspended(call, control);
   }
@@ -195,6 +198,7 @@ class Run extends Keeper implements Pending {
     this.#generator = generator;
     if (this.call.aborted) this.#close();
     const parts: ContentPart[] = [];
+    let isError = false;
     for (let steps = 1; ; steps++) {
       const step = await generator.next();
       // At once, before a look at anything else: a promise that rejects must not be left alone.
@@ -202,12 +206,14 @@ class Run extends Keeper implements Pending {
       // One that never really waits would let nothing else run, its time limit included.
       if (steps % STEPS_AT_ONCE === 0) await new Promise((resolve) => setImmediate(resolve));
       if (this.call.aborted) throw this.call.abortReason;
-      if (step.done === true) return value === undefined ? { content: contentOf(parts), isError: false } : value;
-      if (isControlSignal(value)) {
+      if (step.done === true) return value === undefined ? { content: contentOf(parts), isError } : value;
+      if (isControlSignal(value) || isErrorLike(value)) {
         this.#close();
         return value;
       }
-      append(parts, value);
+      const output = toOutput(value);
+      append(parts, output);
+      isError ||= output.isError;
     }
   }
 
@@ -262,8 +268,7 @@ function isAwaitable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /** Adds what a generator yielded, as content: text to the text before it. */
-function append(parts: ContentPart[], yielded: unknown): void {
-  const { content } = toOutput(yielded);
+function append(parts: ContentPart[], { content }: ToolOutput): void {
   const added = typeof content === 'string' ? [{ type: 'text', text: content } as const] : content;
   for (const part of added) {
     const last = parts.at(-1);

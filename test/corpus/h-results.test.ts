@@ -113,8 +113,6 @@ describe('a failure that is told by value', () => {
     ],
     ['a part nobody knows', { content: [{ type: 'chart', title: 'unknown id' }], isError: true }],
     ['a flag beside data', { isError: true, message: 'unknown id', code: 17 }],
-    ['an Error that is returned', new Error('unknown id')],
-    ['an Error of another realm', runInNewContext('new TypeError("unknown id")')],
   ];
 
   describe.each(answering)('%s', (_, tool) => {
@@ -190,6 +188,36 @@ describe('a failure that is told by value', () => {
       expect(result.content).toBe('Tool "work" failed and did not say why.');
     }
   });
+});
+
+const yielding: readonly (readonly [string, (value: unknown) => Execute])[] = [
+  [
+    'as a yield',
+    (value) =>
+      async function* () {
+        yield 'on the way';
+        yield value;
+      },
+  ],
+];
+
+test('H01: a failure that a generator yields makes its answer one, and what came before stays', async () => {
+  for (const [, tool] of yielding) {
+    const bench = new Bench(tool(ToolOutput.error(', and no further')));
+    expect(await bench.run()).toMatchObject({ isError: true, content: 'on the way, and no further' });
+    expect(bench.seen).toEqual(['soft_error']);
+  }
+});
+
+test.each([...answering, ...yielding])('H03: an Error that is given %s counts as thrown', async (_, tool) => {
+  for (const given of [new Error('user=admin'), runInNewContext('new TypeError("user=admin")')]) {
+    const bench = new Bench(tool(given));
+    const result = await bench.run();
+    expect(result.error).toMatchObject({ code: 'execution_failed', executed: 'yes' });
+    expect(JSON.stringify([result, forModel(result)])).not.toContain('admin');
+    expect(JSON.stringify(bench.lines)).toContain('user=admin');
+  }
+  expect((await run(tool(new ToolFailure('No such city.')))).content).toBe('No such city.');
 });
 
 describe('what is thrown', () => {
