@@ -1,10 +1,14 @@
+import { isDeepStrictEqual } from 'node:util';
 import {
+  type ControlSignal,
   checkOptions,
+  controlOf,
   copyJson,
   isOneOf,
   isPlainObject,
   isPromise,
   type JsonObject,
+  type JsonValue,
   kindOf,
   type MaybePromise,
   type OptionCheck,
@@ -40,7 +44,7 @@ export interface ToolRule {
   readonly tool: string;
   /**
    * Whether the rule speaks of these arguments: validated, with the schema's defaults and transforms, as the tool will receive
-   * them. Anything but true or false denies the call. Default: any arguments.
+   * them; a copy, where they are JSON. Anything but true or false denies the call. Default: any arguments.
    */
   when?(input: Readonly<Record<string, unknown>>, call: ToolCall): boolean;
   /** Told to the model with a denial, or asked of the approver. */
@@ -65,7 +69,7 @@ export interface RuleSet {
  */
 export function rules(set: RuleSet): (call: ToolCall) => PermissionCheck {
   const isList: OptionCheck = (value) =>
-    (Array.isArray(value) && value.every(isToolRule)) || 'an array of names or { tool, when, reason }';
+    (Array.isArray(value) && [...value].every(isToolRule)) || 'an array of names or { tool, when, reason }';
   checkOptions('rules', set, {
     deny: isList,
     ask: isList,
@@ -112,11 +116,25 @@ function matchersOf(list: readonly (string | ToolRule)[] = [], check: CheckOf): 
 
 function matches({ when }: Matcher, call: ToolCall): boolean {
   if (when === undefined) return true;
-  const answer: unknown = when(call.parsed as Readonly<Record<string, unknown>>, call);
+  const answer: unknown = when(ownCopy(call.parsed) as Readonly<Record<string, unknown>>, call);
   if (typeof answer === 'boolean') return answer;
   // A promise is truthy whatever it holds, and must not be left to reject unheard.
   if (isPromise(answer)) Promise.resolve(answer).catch(() => {});
   throw new TypeError(`A "when" must answer true or false, at once; one answered ${kindOf(answer)}.`);
+}
+
+/** A predicate that sorts or shifts what it looks at must not change what runs. What is no JSON cannot be copied. */
+function ownCopy(parsed: unknown): unknown {
+  return jsonIn(parsed) ?? parsed;
+}
+
+/** @internal A copy of a value that is JSON, and undefined for any other. */
+export function jsonIn(value: unknown): JsonValue | undefined {
+  try {
+    return copyJson(value);
+  } catch {
+    return undefined;
+  }
 }
 
 /** @internal What an approver is asked where no rule has words of its own. */
@@ -125,15 +143,20 @@ export function question(call: ToolCall): PermissionCheck {
 }
 
 function isToolRule(value: unknown): boolean {
-  if (typeof value === 'string') return value !== '';
+  if (typeof value === 'string') return isPattern(value);
   if (!isPlainObject(value)) return false;
   const { tool, when, reason, ...others } = value;
-  if (Object.keys(others).length > 0 || typeof tool !== 'string' || tool === '') return false;
+  if (Object.keys(others).length > 0 || !isPattern(tool)) return false;
   return (when === undefined || typeof when === 'function') && (reason === undefined || typeof reason === 'string');
 }
 
+/** No tool's name has white space around it, so a pattern that has would forbid nothing. */
+function isPattern(value: unknown): boolean {
+  return typeof value === 'string' && value !== '' && value.trim() === value;
+}
+
 /** @internal A check as the gate goes by it. */
-export type Verdict = Exclude<PermissionCheck, { readonly type: 'deny' }> | Denial;
+export type Verdict = Exclude<PermissionCheck, { readonly type: 'deny' }> | Denial | Suspension;
 
 /** @internal */
 export interface Denial {
@@ -145,13 +168,25 @@ export interface Denial {
   readonly error?: ToolError;
 }
 
+/** @internal Neither a yes nor a no: the call is to be answered later. */
+export interface Suspension {
+  readonly type: 'suspend';
+  readonly control: ControlSignal;
+}
+
 /** @internal A denial nobody decided. */
 export function fault(reason: string, cause?: unknown): Denial {
   return { type: 'deny', reason, cause };
 }
 
-/** @internal Rules as one that never throws: the strictest check counts, and a fault is a denial, or a promise that rejects. */
-export function strictest(list: readonly PermissionRule[]): (call: ToolCall) => MaybePromise<Verdict> {
+/** @internal What was thrown, or answered in place of a check: what suspends the call, and else a fault. */
+export function faultOrControl(reason: string, cause: unknown, call: ToolCall): Denial | Suspension {
+  const control = controlOf(cause, call);
+  return control === undefined ? fault(reason, cause) : { type: 'suspend', control };
+}
+
+/** @internal Rules as one that never throws nor rejects: the strictest check counts, and a fault is a denial. */
+export function strictest(list: readonly PermissionRule[]): Judge {
   return list.map(soundly).reduce(both);
 }
 
@@ -162,33 +197,46 @@ const ALLOWED: Verdict = PermissionCheck.allow();
 
 function soundly(rule: PermissionRule): Judge {
   return (call) => {
+    const failed = (thrown: unknown) => faultOrControl('its permission check failed', thrown, call);
     try {
       const answer: unknown = rule(call);
       if (answer === ALLOWED) return ALLOWED;
       if (!isPromise(answer)) return verdictIn(answer, call);
-      return Promise.resolve(answer).then((settled) => verdictIn(settled, call));
+      return Promise.resolve(answer)
+        .then((settled) => verdictIn(settled, call))
+        .catch(failed);
     } catch (thrown) {
-      return fault('its permission check failed', thrown);
+      return failed(thrown);
     }
   };
 }
 
 function verdictIn(answer: unknown, call: ToolCall): Verdict {
-  return checkIn(answer, call) ?? fault('its permission check gave no valid answer', answer);
+  const check = checkIn(answer, call);
+  if (check !== undefined) return check;
+  const reason = 'its permission check gave no valid answer';
+  return typeof answer === 'object' && answer !== null ? faultOrControl(reason, answer, call) : fault(reason, answer);
 }
 
-/** Neither judge throws, so both are always heard: no promise is left to reject unheard. */
+/** Both judges are always heard, but where one denies, nobody waits for the other. */
 function both(one: Judge, other: Judge): Judge {
   return (call) => {
     const first = one(call);
     const second = other(call);
     if (!isPromise(first) && !isPromise(second)) return stricter(first, second);
-    return Promise.all([first, second]).then(([a, b]) => stricter(a, b));
+    return new Promise((resolve) => {
+      const heard = async (judged: MaybePromise<Verdict>) => {
+        const verdict = await judged;
+        if (verdict.type === 'deny') resolve(verdict);
+        return verdict;
+      };
+      void Promise.all([heard(first), heard(second)]).then(([a, b]) => resolve(stricter(a, b)));
+    });
   };
 }
 
 /** An edit goes before a question, as the rules judge it again: people are asked about what will run. */
-const STRICTNESS = { allow: 0, ask: 1, modify: 2, deny: 3 };
+const STRICTNESS = { allow: 0, ask: 1, modify: 2, suspend: 3, deny: 4 };
 
 function stricter(a: Verdict, b: Verdict): Verdict {
   return STRICTNESS[b.type] > STRICTNESS[a.type] ? b : a;
@@ -196,12 +244,21 @@ function stricter(a: Verdict, b: Verdict): Verdict {
 
 /** @internal The check in an answer, if there is one: a copy, read once. An edit that changes nothing allows. */
 export function checkIn(answer: unknown, call: ToolCall): PermissionCheck | undefined {
-  const { type, reason, prompt, input } = (answer ?? {}) as Readonly<Record<string, unknown>>;
+  if (typeof answer !== 'object' || answer === null) return undefined;
+  const { type, reason = null, prompt, input = null } = answer as Readonly<Record<string, unknown>>;
+  if (type === 'deny') {
+    if (reason === null) return PermissionCheck.deny();
+    return typeof reason === 'string' ? PermissionCheck.deny(reason) : undefined;
+  }
+  if (type === 'modify') return isPlainObject(input) ? editIn(input, call) : undefined;
+  // Arguments in any other check are an edit its author believes in, and nobody would make.
+  if (input !== null) return undefined;
   if (type === 'allow') return PermissionCheck.allow();
-  if (type === 'deny' && (reason === undefined || typeof reason === 'string')) return PermissionCheck.deny(reason);
-  if (type === 'ask' && typeof prompt === 'string') return PermissionCheck.ask(prompt);
-  if (type !== 'modify' || !isPlainObject(input)) return undefined;
+  return type === 'ask' && typeof prompt === 'string' ? PermissionCheck.ask(prompt) : undefined;
+}
+
+function editIn(input: object, call: ToolCall): PermissionCheck {
   const copy = copyJson(input) as JsonObject;
-  const isSame = JSON.stringify(copy) === JSON.stringify(call.input);
-  return isSame ? PermissionCheck.allow() : PermissionCheck.modify(copy);
+  // The order of keys is no change, or two rules that each build the arguments anew would edit for ever.
+  return isDeepStrictEqual(copy, copyJson(call.input)) ? PermissionCheck.allow() : PermissionCheck.modify(copy);
 }

@@ -2,7 +2,7 @@ import pTimeout from 'p-timeout';
 import {
   AbortReason,
   checkOptions,
-  controlOf,
+  cloneJson,
   copyJson,
   type DispatchNote,
   deepFreeze,
@@ -27,19 +27,32 @@ import {
   type ToolError,
   type ToolOutcome,
   timersOf,
+  toJson,
   toolError,
   unrunnable,
   withNote,
 } from '../src/index.ts';
-import { checkIn, type Denial, fault, type PermissionRule, strictest, type Verdict } from './permission-rules.ts';
+import {
+  checkIn,
+  type Denial,
+  fault,
+  faultOrControl,
+  jsonIn,
+  type PermissionRule,
+  type Suspension,
+  strictest,
+  type Verdict,
+} from './permission-rules.ts';
 
 /** What an approver is shown. */
 export interface ApprovalRequest {
   readonly toolCallId: string;
   /** The tool that will run. */
   readonly tool: Tool;
-  /** A frozen copy of the arguments of the call that will run. */
+  /** A frozen copy of the arguments of the call that will run: as they were sent, or edited. */
   readonly input: JsonValue;
+  /** The same as the tool will receive them, after the schema's defaults and transforms; what is no JSON is shown as `toJson` shows it. */
+  readonly parsed: JsonValue;
   readonly prompt: string;
   readonly context: ToolContext;
   /** Aborts when the answer is no longer waited for: the call was aborted, or the time is up. */
@@ -63,7 +76,7 @@ export interface PermissionOptions {
 
 const isRules: OptionCheck = (value) =>
   typeof value === 'function' ||
-  (Array.isArray(value) && value.length > 0 && value.every((rule) => typeof rule === 'function')) ||
+  (Array.isArray(value) && value.length > 0 && [...value].every((rule) => typeof rule === 'function')) ||
   'a function or an array of functions, such as allowAll or rules({ allow: ["read_*"] })';
 
 /** Times a call may be edited before it is denied. */
@@ -98,45 +111,56 @@ export function permission(options: PermissionOptions = {}): Middleware {
 
   /** Where a verdict becomes an outcome. */
   async function gate(original: ToolCall, next: Next, judged: MaybePromise<Verdict>): Promise<ToolOutcome> {
-    const { call, verdict } = await decide(original, judged);
+    const { call, verdict, isEdited } = await decide(original, judged);
     if (call.aborted) return stopped(call);
-    // A rule or an approver that suspends the call has not failed: it is to be answered later.
-    const control = verdict.type === 'deny' ? controlOf(verdict.cause, call) : undefined;
-    if (control !== undefined) return suspended(call, control);
+    if (verdict.type === 'suspend') return suspended(call, verdict.control);
     const outcome = verdict.type === 'allow' ? await next(call) : failure(call, errorOf(call, verdict));
-    return call === original ? outcome : withNote(outcome, editNote(call));
+    return isEdited ? withNote(outcome, editNote(call)) : outcome;
   }
 
   /** Edits are made and judged before anybody is asked, so that people see what will run; their own need no second yes. */
   async function decide(call: ToolCall, judged: MaybePromise<Verdict>, approved = false, edits = 0): Promise<Decision> {
+    const isEdited = edits > 0;
     const found = await within(judged, checkLimitMs, call, 'its permission check');
-    const asking = found.type === 'ask' && !approved;
-    const verdict = asking ? await ask(call, found.prompt) : found;
-    if (verdict.type === 'ask') return { call, verdict: ALLOWED };
-    if (verdict.type !== 'modify') return { call, verdict };
-    if (edits === MAX_EDITS) return { call, verdict: fault('its arguments were edited again and again') };
+    if (found.type === 'ask' && approved) return { call, verdict: ALLOWED, isEdited };
+    const asking = found.type === 'ask';
+    const { call: asked, verdict } = asking ? await ask(call, found.prompt) : { call, verdict: found };
+    if (verdict.type !== 'modify') return { call: asked, verdict, isEdited };
+    if (edits === MAX_EDITS) return { call, verdict: fault('its arguments were edited again and again'), isEdited };
     const edited = await within(edit(call, verdict.input), checkLimitMs, call, 'the check of its edited arguments');
-    if (edited.type === 'deny') return { call, verdict: edited };
+    if (edited.type !== 'edited') return { call, verdict: edited, isEdited };
     return decide(edited.call, judge(edited.call), asking, edits + 1);
   }
 
-  async function ask(call: ToolCall, prompt: string): Promise<Answer> {
-    if (call.aborted) return fault('it was aborted');
-    const { id: toolCallId, context, tool } = call;
-    if (context.isNonInteractive) return fault(`nobody can be asked, as the session is non-interactive: ${prompt}`);
-    if (approver === undefined) return fault(`nobody is there to be asked: ${prompt}`);
+  async function ask(call: ToolCall, prompt: string): Promise<Asked> {
+    if (call.aborted) return { call, verdict: fault('it was aborted') };
+    const { id: toolCallId, context, tool, clock } = call;
+    if (context.isNonInteractive) {
+      return { call, verdict: fault(told('nobody can be asked, as the session is non-interactive', prompt)) };
+    }
+    if (approver === undefined) return { call, verdict: fault(told('nobody is there to be asked', prompt)) };
+    const input = deepFreeze(copyJson(call.input));
+    const exact = jsonIn(call.parsed);
+    const parsed = deepFreeze(exact ?? toJson(call.parsed));
     const scope = call.abortScope();
     const { signal } = scope.call;
-    const input = deepFreeze(copyJson(call.input));
-    const request = Object.freeze({ toolCallId, tool: tool as Tool, input, prompt, context, signal });
-    const answer = (async () => answerIn(await approver(request), call))();
-    const expire = () => {
+    const request = Object.freeze({ toolCallId, tool: tool as Tool, input, parsed, prompt, context, signal });
+    const expire = (): Denial => {
       const message = `Nobody approved the call of tool "${nameOf(call)}" within ${approvalLimitMs} ms, so it did not run.`;
       const error = toolError('approval_expired', message);
       scope.abort(new AbortReason(error));
-      return { type: 'deny', error } as const;
+      return { type: 'deny', error };
     };
-    return within(answer, approvalLimitMs, call, 'its approver', expire).finally(() => scope.end());
+    const askedAt = clock.now();
+    const answer = (async () => {
+      const said: unknown = await approver(request);
+      // An approver that keeps the event loop busy lets no timer tell that it took too long.
+      return clock.now() - askedAt > approvalLimitMs ? expire() : answerIn(said, call);
+    })();
+    const verdict = await within(answer, approvalLimitMs, call, 'its approver', expire).finally(() => scope.end());
+    if (verdict.type !== 'allow' || exact === undefined) return { call, verdict };
+    // What was shown is what runs, whoever still holds the arguments that were judged.
+    return { call: call.with({ parsed: cloneJson(exact) }), verdict };
   }
 }
 
@@ -144,10 +168,17 @@ export function permission(options: PermissionOptions = {}): Middleware {
 interface Decision {
   readonly call: ToolCall;
   readonly verdict: Exclude<Answer, { readonly type: 'modify' }>;
+  readonly isEdited: boolean;
 }
 
 /** What can come of asking. */
 type Answer = Exclude<Verdict, { readonly type: 'ask' }>;
+
+/** What came of asking, and the call that was asked about. */
+interface Asked {
+  readonly call: ToolCall;
+  readonly verdict: Answer;
+}
 
 const ALLOWED = PermissionCheck.allow() as { readonly type: 'allow' };
 
@@ -162,7 +193,7 @@ async function within<Value>(
   call: ToolCall,
   who: string,
   onLimit: () => Denial = () => fault(`${who} took longer than ${limitMs} ms`),
-): Promise<Value | Denial> {
+): Promise<Value | Denial | Suspension> {
   if (!isPromise(work)) return work;
   try {
     return await pTimeout(work, {
@@ -172,7 +203,7 @@ async function within<Value>(
       signal: call.signal,
     });
   } catch (thrown) {
-    return fault(`${who} failed`, thrown);
+    return call.aborted ? fault('it was aborted') : faultOrControl(`${who} failed`, thrown, call);
   }
 }
 
@@ -192,16 +223,28 @@ async function edit(
     return { type: 'edited', call: call.with({ input: validation.input, parsed: validation.parsed }) };
   }
   const { error } = validation;
-  const message = `The arguments were edited by the gate, and are wrong now. ${error.message}`;
-  return { type: 'deny', error: { ...error, message } };
+  const { code, retryable, executed, cause } = error;
+  const what = code === 'invalid_arguments' ? ', and are wrong now' : '';
+  const message = `The arguments were edited by the gate${what}. ${error.message}`;
+  return {
+    type: 'deny',
+    error: toolError(code, message, { retryable, executed, ...(cause !== undefined && { cause }) }),
+  };
 }
 
-function errorOf(call: ToolCall, { error, reason, cause }: Denial, by = ''): ToolError {
+function errorOf(call: ToolCall, { error, reason = '', cause }: Denial, by = ''): ToolError {
   if (error !== undefined) return error;
-  const why = `${by}${reason ? `: ${reason}` : ''}`;
-  const end = /[.!?]$/.test(why) ? '' : '.';
-  const message = `The call of tool "${nameOf(call)}" was denied${why}${end} Do not make the same call again.`;
+  const why = told(`The call of tool "${nameOf(call)}" was denied${by}`, reason);
+  const message = `${why}${ENDS_A_SENTENCE.test(why) ? '' : '.'} Do not make the same call again.`;
   return toolError('denied', message, cause === undefined ? {} : { cause });
+}
+
+const ENDS_A_SENTENCE = /[\p{Sentence_Terminal}…][\p{Pe}\p{Pf}"']*$/u;
+
+/** With the words somebody gave, where there are any. */
+function told(what: string, words: string): string {
+  const said = words.trim();
+  return said === '' ? what : `${what}: ${said}`;
 }
 
 function editNote(call: ToolCall): DispatchNote {
