@@ -10,7 +10,7 @@ import {
   type Tool,
   wildcard,
 } from '../src/index.ts';
-import { type PermissionRule, question } from './permission-rules.ts';
+import { jsonIn, type PermissionRule, question } from './permission-rules.ts';
 import { POLICY_SCHEMA } from './policy-schema.ts';
 import { ajvCheck, type SchemaCheck } from './schema/ajv.ts';
 import { Faults, pathOf } from './schema/faults.ts';
@@ -259,7 +259,8 @@ function ruleOf({ verdict, reason, when }: PolicyRule, place: string, fits: Rule
       return [];
     }
   });
-  const canJudge = (input: unknown): input is object => typeof input === 'object' && input !== null;
+  const canJudge = (input: unknown): input is object =>
+    isPlainObject(input) && checks.every(([name]) => !Object.hasOwn(input, name) || isJson(input[name]));
   // An argument that is missing is not as it should be.
   const fitsAll = (input: object) =>
     checks.every(([name, check]) => {
@@ -267,6 +268,11 @@ function ruleOf({ verdict, reason, when }: PolicyRule, place: string, fits: Rule
       return value !== undefined && !(check(value) instanceof Faults);
     });
   return { ...shared, speaksOf: (input) => !canJudge(input) || fitsAll(input), canJudge };
+}
+
+/** Whether a schema can tell anything of a value: a Date or a URL, as transforms make them, is neither as it should be nor not. */
+function isJson(value: unknown): boolean {
+  return value === undefined || jsonIn(value) !== undefined;
 }
 
 /** ajv's words without what only its authors need. */
