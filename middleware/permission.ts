@@ -2,7 +2,6 @@ import pTimeout from 'p-timeout';
 import {
   AbortReason,
   checkOptions,
-  cloneJson,
   copyJson,
   type DispatchNote,
   deepFreeze,
@@ -111,37 +110,34 @@ export function permission(options: PermissionOptions = {}): Middleware {
 
   /** Where a verdict becomes an outcome. */
   async function gate(original: ToolCall, next: Next, judged: MaybePromise<Verdict>): Promise<ToolOutcome> {
-    const { call, verdict, isEdited } = await decide(original, judged);
+    const { edited, verdict } = await decide({ call: original, edits: 0, notes: [] }, judged);
+    const { call, edits, notes } = edited;
     if (call.aborted) return stopped(call);
     if (verdict.type === 'suspend') return suspended(call, verdict.control);
     const outcome = verdict.type === 'allow' ? await next(call) : failure(call, errorOf(call, verdict));
-    return isEdited ? withNote(outcome, editNote(call)) : outcome;
+    return edits === 0 ? outcome : [...notes, editNote(call)].reduce(withNote, outcome);
   }
 
   /** Edits are made and judged before anybody is asked, so that people see what will run; their own need no second yes. */
-  async function decide(call: ToolCall, judged: MaybePromise<Verdict>, approved = false, edits = 0): Promise<Decision> {
-    const isEdited = edits > 0;
+  async function decide(edited: Edited, judged: MaybePromise<Verdict>, approved = false): Promise<Decision> {
+    const { call, edits } = edited;
     const found = await within(judged, checkLimitMs, call, 'its permission check');
-    if (found.type === 'ask' && approved) return { call, verdict: ALLOWED, isEdited };
     const asking = found.type === 'ask';
-    const { call: asked, verdict } = asking ? await ask(call, found.prompt) : { call, verdict: found };
-    if (verdict.type !== 'modify') return { call: asked, verdict, isEdited };
-    if (edits === MAX_EDITS) return { call, verdict: fault('its arguments were edited again and again'), isEdited };
-    const edited = await within(edit(call, verdict.input), checkLimitMs, call, 'the check of its edited arguments');
-    if (edited.type !== 'edited') return { call, verdict: edited, isEdited };
-    return decide(edited.call, judge(edited.call), asking, edits + 1);
+    if (asking && approved) return { edited, verdict: ALLOWED };
+    const verdict = asking ? await ask(call, found.prompt) : found;
+    if (verdict.type !== 'modify') return { edited, verdict };
+    if (edits === MAX_EDITS) return { edited, verdict: fault('its arguments were edited again and again') };
+    const more = await within(edit(edited, verdict.input), checkLimitMs, call, 'the check of its edited arguments');
+    return 'type' in more ? { edited, verdict: more } : decide(more, judge(more.call), asking);
   }
 
-  async function ask(call: ToolCall, prompt: string): Promise<Asked> {
-    if (call.aborted) return { call, verdict: fault('it was aborted') };
+  async function ask(call: ToolCall, prompt: string): Promise<Answer> {
+    if (call.aborted) return fault('it was aborted');
     const { id: toolCallId, context, tool, clock } = call;
-    if (context.isNonInteractive) {
-      return { call, verdict: fault(told('nobody can be asked, as the session is non-interactive', prompt)) };
-    }
-    if (approver === undefined) return { call, verdict: fault(told('nobody is there to be asked', prompt)) };
+    if (context.isNonInteractive) return fault(told('nobody can be asked, as the session is non-interactive', prompt));
+    if (approver === undefined) return fault(told('nobody is there to be asked', prompt));
     const input = deepFreeze(copyJson(call.input));
-    const exact = jsonIn(call.parsed);
-    const parsed = deepFreeze(exact ?? toJson(call.parsed));
+    const parsed = deepFreeze(jsonIn(call.parsed) ?? toJson(call.parsed));
     const scope = call.abortScope();
     const { signal } = scope.call;
     const request = Object.freeze({ toolCallId, tool: tool as Tool, input, parsed, prompt, context, signal });
@@ -157,28 +153,25 @@ export function permission(options: PermissionOptions = {}): Middleware {
       // An approver that keeps the event loop busy lets no timer tell that it took too long.
       return clock.now() - askedAt > approvalLimitMs ? expire() : answerIn(said, call);
     })();
-    const verdict = await within(answer, approvalLimitMs, call, 'its approver', expire).finally(() => scope.end());
-    if (verdict.type !== 'allow' || exact === undefined) return { call, verdict };
-    // What was shown is what runs, whoever still holds the arguments that were judged.
-    return { call: call.with({ parsed: cloneJson(exact) }), verdict };
+    return within(answer, approvalLimitMs, call, 'its approver', expire).finally(() => scope.end());
   }
+}
+
+/** A call, and what has become of it by edits. */
+interface Edited {
+  readonly call: ToolCall;
+  readonly edits: number;
+  readonly notes: readonly DispatchNote[];
 }
 
 /** The call as it stands in the end, and whether it may run. */
 interface Decision {
-  readonly call: ToolCall;
+  readonly edited: Edited;
   readonly verdict: Exclude<Answer, { readonly type: 'modify' }>;
-  readonly isEdited: boolean;
 }
 
 /** What can come of asking. */
 type Answer = Exclude<Verdict, { readonly type: 'ask' }>;
-
-/** What came of asking, and the call that was asked about. */
-interface Asked {
-  readonly call: ToolCall;
-  readonly verdict: Answer;
-}
 
 const ALLOWED = PermissionCheck.allow() as { readonly type: 'allow' };
 
@@ -214,13 +207,11 @@ function answerIn(answer: unknown, call: ToolCall): Answer {
   return check.type === 'deny' ? { type: 'deny', error: errorOf(call, check, ' by the user') } : check;
 }
 
-async function edit(
-  call: ToolCall,
-  input: JsonObject,
-): Promise<Denial | { readonly type: 'edited'; readonly call: ToolCall }> {
+async function edit({ call, edits, notes }: Edited, input: JsonObject): Promise<Denial | Edited> {
   const validation = await call.validate(input);
   if (validation.valid) {
-    return { type: 'edited', call: call.with({ input: validation.input, parsed: validation.parsed }) };
+    const { parsed, notes: more = [] } = validation;
+    return { call: call.with({ input: validation.input, parsed }), edits: edits + 1, notes: [...notes, ...more] };
   }
   const { error } = validation;
   const { code, retryable, executed, cause } = error;

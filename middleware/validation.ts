@@ -112,13 +112,9 @@ export function validation(options: ValidationOptions = {}): ValidationMiddlewar
     if (call.aborted) return stopped(call);
     if (answer instanceof Faults || answer instanceof Unusable) return failure(call, errorOf(call, answer));
     // Before the tool runs: it may change what it receives.
-    const dropped = droppedKeys(input, answer, call.tool?.schema.inputSchema);
+    const notes = notesOf(call, { input, answer, done });
     const changes = { parsed: answer, validator: validate };
     const outcome = next(call.with(done.length === 0 ? changes : { ...changes, input }));
-    const notes = [
-      ...(done.length > 0 ? [repairedNote(done)] : []),
-      ...(dropped.length > 0 ? [droppedNote(dropped)] : []),
-    ];
     return notes.length === 0 ? outcome : after(outcome, (ended) => notes.reduce(withNote, ended));
   }
 
@@ -129,9 +125,10 @@ export function validation(options: ValidationOptions = {}): ValidationMiddlewar
     return then(examined, (each) => verdict(call, each));
   }
 
-  function verdict(call: ToolCall, { input, answer }: Examined): Validation {
+  function verdict(call: ToolCall, examined: Examined): Validation {
+    const { input, answer } = examined;
     if (answer instanceof Faults || answer instanceof Unusable) return { valid: false, error: errorOf(call, answer) };
-    return { valid: true, input, parsed: answer };
+    return { valid: true, input, parsed: answer, notes: notesOf(call, examined) };
   }
 
   function errorOf(call: ToolCall, found: Faults | Unusable): ToolError {
@@ -184,6 +181,11 @@ function then<Value, Result>(
 
 /** Keys or repairs one note names. */
 const MAX_NAMED = 10;
+
+function notesOf({ tool }: ToolCall, { input, answer, done }: Examined): readonly DispatchNote[] {
+  const dropped = droppedKeys(input, answer, tool?.schema.inputSchema);
+  return [...(done.length > 0 ? [repairedNote(done)] : []), ...(dropped.length > 0 ? [droppedNote(dropped)] : [])];
+}
 
 function repairedNote(done: readonly string[]): DispatchNote {
   const message = `The arguments did not fit the tool's schema, and were put right: ${listed(done, '; ')}.`;

@@ -25,7 +25,14 @@ export interface Progress {
 
 /** What a check of arguments against the tool's schema found. */
 export type Validation =
-  | { readonly valid: true; readonly input: JsonValue; readonly parsed: unknown }
+  | {
+      readonly valid: true;
+      /** As it was given, or put right. */
+      readonly input: JsonValue;
+      readonly parsed: unknown;
+      /** What was done to it, for the outcome of the call. Default: nothing. */
+      readonly notes?: readonly DispatchNote[];
+    }
   | { readonly valid: false; readonly error: ToolError };
 
 /** Checks arguments for a call; supplied by the layer that validates. */
@@ -71,16 +78,34 @@ class Checked {
   readonly parsed: unknown;
   readonly validator: Validator | undefined;
   used = false;
+  #shown: unknown = undefined;
 
   constructor(parsed: unknown, validator: Validator | undefined) {
     this.parsed = parsed;
     this.validator = validator;
   }
 
+  /** For whoever looks at it on the way: a frozen copy, where it is JSON. */
+  get shown(): unknown {
+    this.#shown ??= frozenCopy(this.parsed);
+    return this.#shown;
+  }
+
   get valid(): true {
     return true;
   }
 }
+
+function frozenCopy(parsed: unknown): unknown {
+  try {
+    return deepFreeze(copyJson(parsed));
+  } catch {
+    return parsed;
+  }
+}
+
+/** What `with` knows. */
+const CHANGES: ReadonlySet<string> = new Set(['input', 'parsed', 'tool', 'context', 'validator']);
 
 /** One call on its way inward. Never mutated and never spread: `call.with(changes)` makes the next one. */
 export class ToolCall {
@@ -153,10 +178,13 @@ export class ToolCall {
     return cloneJson(this.#input);
   }
 
-  /** What `execute` will receive: `input` after the schema's defaults and transforms. */
+  /**
+   * What `execute` will receive: `input` after the schema's defaults and transforms. A frozen copy, unless a transform made of it what
+   * JSON cannot hold.
+   */
   get parsed(): unknown {
     this.#checked ??= new Checked(cloneJson(this.#input), undefined);
-    return this.#checked.parsed;
+    return this.#checked.shown;
   }
 
   /** Why the arguments could not be read, and their text. */
@@ -218,17 +246,32 @@ export class ToolCall {
     return readSetting(this.#scope.dispatch.options.settings, key);
   }
 
-  /** This call with changes, to pass to `next`. */
+  /**
+   * This call with changes, to pass to `next`.
+   *
+   * @throws TypeError for an `input` that is not JSON, a tool that `defineTool` has not made, or a change it does not know.
+   */
   with(changes: ToolCallChanges): ToolCall {
+    for (const change in changes) if (!CHANGES.has(change)) throw new TypeError(unknownChange(change));
     if (changes.tool !== undefined && !isTool(changes.tool))
       throw new TypeError('A call runs tools made by defineTool.');
-    const { input = this.#input, tool = this.#tool, context = this.#context } = changes;
+    const { tool = this.#tool, context = this.#context } = changes;
+    const input = this.#own(changes.input);
     return new ToolCall(this.#scope, context, tool, input, this.#recheck(changes, input, tool));
+  }
+
+  /** A copy, for whoever made the changes may still hold it; what this call has already is nobody else's. */
+  #own(input: JsonValue | undefined): JsonValue {
+    return input === undefined || input === this.#input ? this.#input : copyJson(input);
   }
 
   #recheck(changes: ToolCallChanges, input: JsonValue, tool: Tool | undefined): Checked | undefined {
     const validator = changes.validator ?? this.#checked?.validator;
-    if (changes.parsed !== undefined || 'parsed' in changes) return new Checked(changes.parsed, validator);
+    if (changes.parsed !== undefined || 'parsed' in changes) {
+      const { parsed } = changes;
+      // What a layer was shown is frozen, and what a tool gets is its own.
+      return new Checked(Object.isFrozen(parsed) ? cloneJson(parsed as JsonValue) : parsed, validator);
+    }
     if (input === this.#input && tool === this.#tool && changes.validator === undefined) return this.#checked;
     return validator === undefined ? undefined : new Checked(copyJson(input), validator);
   }
@@ -252,8 +295,12 @@ export class ToolCall {
     return validator === undefined ? { valid: true, input, parsed: copyJson(input) } : validator(this, input);
   }
 
-  /** Tells the host how far the tool is. Ignored once the call has been answered. */
-  report(progress: Progress): void {
+  /** Tells the host how far the tool is. Ignored once the call has been answered. May be taken off the call: `{ report }`. */
+  get report(): (progress: Progress) => void {
+    return (progress) => this.#report(progress);
+  }
+
+  #report(progress: Progress): void {
     const { guard, dispatch } = this.#scope;
     const { onProgress } = dispatch.options;
     const { depth } = guard;
@@ -261,8 +308,12 @@ export class ToolCall {
     dispatch.host.tell('onProgress', () => onProgress(progress, this));
   }
 
-  /** Stops the call here, to be answered later: a tool or middleware returns or throws what this makes. */
-  suspend(request: SuspendRequest): ControlSignal {
+  /** Stops the call here, to be answered later: a tool or middleware returns or throws what this makes. May be taken off the call. */
+  get suspend(): (request: SuspendRequest) => ControlSignal {
+    return (request) => this.#suspend(request);
+  }
+
+  #suspend(request: SuspendRequest): ControlSignal {
     // Read here and once: what throws is then a failure of whoever suspends.
     const { reason, payload } = request;
     const own = { reason: typeof reason === 'string' ? reason : '', ...(payload !== undefined && { payload }) };
@@ -274,4 +325,8 @@ export class ToolCall {
     const { id, name, input } = this;
     return { id, name, input, tool: this.#tool?.name ?? null };
   }
+}
+
+function unknownChange(change: string): string {
+  return `call.with knows no change "${change}"; it takes ${[...CHANGES].join(', ')}.`;
 }

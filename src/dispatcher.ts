@@ -159,10 +159,11 @@ class OnionDispatcher implements Dispatcher {
     options: DispatchOptions = NO_OPTIONS,
   ): Promise<readonly ToolDispatchResult[]> {
     const results: ToolDispatchResult[] = [];
-    const taken = new Set<string>();
-    for (const request of listOf(requests)) {
-      const result = await this.#dispatch(request, options, taken);
-      taken.add(result.toolCallId);
+    const list = listOf(requests);
+    const ids = new BatchIds(list);
+    for (const request of list) {
+      const result = await this.#dispatch(request, options, ids);
+      ids.given.add(result.toolCallId);
       results.push(result);
     }
     return results;
@@ -171,14 +172,14 @@ class OnionDispatcher implements Dispatcher {
   #dispatch(
     request: ToolCallRequest,
     options: DispatchOptions,
-    taken: ReadonlySet<string> | undefined,
+    ids: BatchIds | undefined,
   ): Promise<ToolDispatchResult> {
     const startedAt = this.#host.clock.now();
     let call: ToolCall;
     try {
-      call = this.#begin(startedAt, request, options, taken);
+      call = this.#begin(startedAt, request, options, ids);
     } catch (thrown) {
-      return Promise.resolve(this.#unusable(request, taken, startedAt, thrown));
+      return Promise.resolve(this.#unusable(request, ids, startedAt, thrown));
     }
     const { dispatch } = ToolCall.scope(call);
     this.#inFlight.add(dispatch.id);
@@ -188,12 +189,7 @@ class OnionDispatcher implements Dispatcher {
     return dispatch.race(outcome, call).then((settled) => this.#finish(settled, call, dispatch));
   }
 
-  #begin(
-    startedAt: number,
-    request: ToolCallRequest,
-    options: DispatchOptions,
-    taken: ReadonlySet<string> | undefined,
-  ): ToolCall {
+  #begin(startedAt: number, request: ToolCallRequest, options: DispatchOptions, ids: BatchIds | undefined): ToolCall {
     if (typeof request !== 'object' || request === null) throw new UnusableCall('It must be an object with a name.');
     const own = options === NO_OPTIONS ? options : checkedOptions(options);
     const read = requestedArguments(request, this.#mayRepair);
@@ -204,20 +200,21 @@ class OnionDispatcher implements Dispatcher {
       repaired?.input ?? (malformed === undefined ? (read as JsonObject) : NOTHING),
     );
     const tools = this.#registry.snapshot();
-    const id = this.#uniqueId(requested.id, taken);
+    const id = this.#uniqueId(requested.id, ids);
     const dispatch = new Dispatch(startedAt, id, requested, malformed, tools, own, this.#host);
     if (repaired !== undefined) dispatch.notes = [repairedNote(repaired)];
-    if (requested.id !== undefined && requested.id !== '' && requested.id !== id)
-      dispatch.notes = [...dispatch.notes, replacedNote(requested.id, id)];
+    if (isReplaced(requested.id, id)) dispatch.notes = [...dispatch.notes, replacedNote(requested.id, id)];
     const context = own.context ?? own.parent?.context ?? this.#context;
     return ToolCall.begin(dispatch, context, tools.get(requested.name));
   }
 
-  #uniqueId(asked: string | undefined, taken: ReadonlySet<string> | undefined): string {
-    let id = asked;
+  /** The model's own id, where it has one that is free; or one that no other call of the batch has, or will ask for. */
+  #uniqueId(asked: string | undefined, ids: BatchIds | undefined): string {
+    const isTaken = (id: string) => this.#inFlight.has(id) || ids?.given.has(id) === true;
+    if (asked !== undefined && asked !== '' && !isTaken(asked)) return asked;
     for (let attempt = 0; ; attempt++) {
-      if (id !== undefined && id !== '' && !this.#inFlight.has(id) && taken?.has(id) !== true) return id;
-      id = attempt < ID_ATTEMPTS ? this.#host.newId() : nanoid();
+      const id = attempt < ID_ATTEMPTS ? this.#host.newId() : nanoid();
+      if (!isTaken(id) && ids?.asked.has(id) !== true) return id;
     }
   }
 
@@ -250,20 +247,21 @@ class OnionDispatcher implements Dispatcher {
   /** The result where the host gave something that is no request, or options that cannot be. */
   #unusable(
     request: ToolCallRequest,
-    taken: ReadonlySet<string> | undefined,
+    ids: BatchIds | undefined,
     startedAt: number,
     thrown: unknown,
   ): ToolDispatchResult {
     const requested = readableCall(request);
     const why = UnusableCall.is(thrown) ? thrown.message : 'Something in it cannot be read.';
     const error = toolError('invalid_call', `The call cannot be dispatched. ${why}`, { cause: thrown });
+    const toolCallId = this.#uniqueId(requested.id, ids);
     return {
       resolvedToolName: requested.name,
       content: error.message,
       isError: true,
       error,
-      notes: NO_NOTES,
-      toolCallId: this.#uniqueId(requested.id, taken),
+      notes: isReplaced(requested.id, toolCallId) ? [replacedNote(requested.id, toolCallId)] : NO_NOTES,
+      toolCallId,
       durationMs: this.#host.clock.now() - startedAt,
       requested,
     };
@@ -275,12 +273,28 @@ function repairedNote({ repairs }: RepairedArguments): DispatchNote {
   return { type: 'repaired', by: 'dispatcher', message, forModel: true };
 }
 
+function isReplaced(asked: string | undefined, id: string): asked is string {
+  return asked !== undefined && asked !== '' && asked !== id;
+}
+
 function replacedNote(asked: string, id: string): DispatchNote {
   return {
     type: 'id_replaced',
     by: 'dispatcher',
     message: `The id "${printable(asked)}" was taken already, so this call is "${id}".`,
   };
+}
+
+/** The ids of a batch. */
+class BatchIds {
+  /** Those the model has chosen, of calls to come as well. */
+  readonly asked: ReadonlySet<string>;
+  /** Those of calls that have been answered. */
+  readonly given = new Set<string>();
+
+  constructor(requests: readonly ToolCallRequest[]) {
+    this.asked = new Set(requests.flatMap((request) => readableCall(request).id ?? []));
+  }
 }
 
 /** The calls of a turn: none where a model made none, and one that came without its list. */

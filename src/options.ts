@@ -74,9 +74,9 @@ export function perToolCheck(check: OptionCheck): OptionCheck {
     if (!isByTool(option)) return check(option);
     const { default: rest, byTool, ...others } = option;
     if (Object.keys(others).length > 0) return 'one value, or { default, byTool } and nothing else';
-    for (const value of [rest, ...Object.values(byTool)]) {
+    for (const [owner, value] of [['default', rest] as const, ...Object.entries(byTool)]) {
       const allowed = value === undefined || check(value);
-      if (allowed !== true) return `${allowed}, for each tool`;
+      if (allowed !== true) return `${allowed}, for each tool ("${owner}" has ${shown(value)})`;
     }
     return true;
   };

@@ -3,7 +3,7 @@ import { type Progress, ToolCall } from './call.ts';
 import { ToolContext } from './context.ts';
 import { isPlainObject, type JsonObject } from './json.ts';
 import type { RequestedCall } from './outcome.ts';
-import type { Setting } from './settings.ts';
+import { isSetting, type Setting } from './settings.ts';
 
 /** A call as a model makes it. */
 export interface ToolCallRequest {
@@ -50,7 +50,7 @@ export function checkedOptions(options: DispatchOptions): DispatchOptions {
     refuse('settings', 'an array of settings, such as timeoutMs(500)');
   if (parent !== undefined && !ToolCall.is(parent)) refuse('parent', 'the ToolCall that execute received');
   if (onProgress !== undefined && typeof onProgress !== 'function') refuse('onProgress', 'a function');
-  return own;
+  return settings === undefined ? own : { ...own, settings: [...settings] };
 }
 
 function isSignal({ aborted, addEventListener, removeEventListener }: AbortSignal): boolean {
@@ -60,7 +60,7 @@ function isSignal({ aborted, addEventListener, removeEventListener }: AbortSigna
 }
 
 function isSettings(value: unknown): boolean {
-  return Array.isArray(value) && value.every((each) => typeof each === 'object' && each !== null && 'key' in each);
+  return Array.isArray(value) && value.every(isSetting);
 }
 
 function refuse(option: string, allowed: string): never {
@@ -77,11 +77,16 @@ export function requestedCall(request: ToolCallRequest, input: JsonObject): Requ
 
 /** As much of a call as can be read where something in it cannot. */
 export function readableCall(request: ToolCallRequest): RequestedCall {
+  const id = readable(() => request.id);
+  const name = readable(() => request.name);
+  return requestedCall({ id, name } as ToolCallRequest, NOTHING);
+}
+
+function readable<Value>(read: () => Value): Value | undefined {
   try {
-    const { id, name } = request;
-    return requestedCall({ id, name } as ToolCallRequest, NOTHING);
+    return read();
   } catch {
-    return { name: '', input: NOTHING };
+    return undefined;
   }
 }
 

@@ -5,6 +5,13 @@ export interface Setting<Value = unknown> {
   readonly value: Value;
 }
 
+const made = new WeakSet<object>();
+
+/** Whether a value was made, and so checked, by a key. */
+export function isSetting(value: unknown): value is Setting {
+  return typeof value === 'object' && value !== null && made.has(value);
+}
+
 /** Makes settings, and is the key they are read by: `call.setting(timeoutMs)`. */
 export type SettingKey<Value> = (value: Value) => Setting<Value>;
 
@@ -17,7 +24,9 @@ export type SettingKey<Value> = (value: Value) => Setting<Value>;
 export function settingKey<Value>(check?: (value: Value) => void): SettingKey<Value> {
   const key: SettingKey<Value> = (value) => {
     check?.(value);
-    return { key, value };
+    const setting = Object.freeze({ key, value });
+    made.add(setting);
+    return setting;
   };
   return key;
 }

@@ -51,9 +51,18 @@ describe('checkOptions', () => {
     [{ keep: () => 'a'.repeat(1000) }, 'must be one of "head", "tail"; got a function.'],
     [{ keep: new Map() }, 'must be one of "head", "tail"; got a Map.'],
     [{ limit: -1 }, 'Option "limit" of shield must be a whole number of at least 0; got -1.'],
-    [{ limit: { default: -1, byTool: {} } }, 'must be a whole number of at least 0, for each tool; got an object.'],
-    [{ limit: { byTool: { a: 'x' } } }, 'must be a whole number of at least 0, for each tool; got an object.'],
-    [{ limit: { byTool: { a: null } } }, 'must be a whole number of at least 0, for each tool; got an object.'],
+    [
+      { limit: { default: -1, byTool: {} } },
+      'must be a whole number of at least 0, for each tool ("default" has -1); got an object.',
+    ],
+    [
+      { limit: { byTool: { a: 'x' } } },
+      'must be a whole number of at least 0, for each tool ("a" has "x"); got an object.',
+    ],
+    [
+      { limit: { byTool: { a: null } } },
+      'must be a whole number of at least 0, for each tool ("a" has null); got an object.',
+    ],
     [
       { limit: { byTool: {}, defualt: 1 } },
       'must be one value, or { default, byTool } and nothing else; got an object.',

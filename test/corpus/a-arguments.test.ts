@@ -371,3 +371,79 @@ describe('text of any kind', () => {
     );
   });
 });
+
+describe('A13: NUL characters', () => {
+  const shell: JsonObject = { cmd: 'ls\u0000 -la', env: { list: ['a', { deep: 'b\u0000' }] } };
+  const dispatchWith = async (nul: 'keep' | 'remove' | 'refuse', given: unknown = shell) => {
+    const { received, dispatcher } = setUp();
+    const prepared = dispatcher.with({
+      middleware: standard({
+        permission: { check: allowAll },
+        logging: false,
+        prepareArguments: { nul: { byTool: { tool: nul } } },
+      }),
+    });
+    return { received, result: await prepared.dispatch({ name: 'tool', arguments: given }) };
+  };
+
+  test('A13: are refused, at any depth, where the host says so, and the place is told', async () => {
+    const { received, result } = await dispatchWith('refuse');
+    expect(result.error).toMatchObject({ code: 'invalid_arguments', executed: 'no' });
+    expect(result.content).toContain('hold a NUL character, at cmd. Send the call again without it.');
+    const deep = await dispatchWith('refuse', { env: shell['env'] });
+    expect(deep.result.content).toContain('at env.list[1].deep');
+    expect(received).toEqual([]);
+  });
+
+  test('A13: are taken out, at any depth, where the host says so, and the model is told', async () => {
+    const { received, result } = await dispatchWith('remove', JSON.stringify(shell));
+    expect(received).toEqual([{ cmd: 'ls -la', env: { list: ['a', { deep: 'b' }] } }]);
+    expect(result.notes).toMatchObject([{ type: 'nul_removed', by: 'prepareArguments', forModel: true }]);
+    expect(result.requested.input).toEqual(shell);
+  });
+
+  test.each(['remove', 'refuse'] as const)(
+    'A13: in a key are refused under %s: without them it could be another’s',
+    async (nul) => {
+      const { result } = await dispatchWith(nul, { env: { 'A\u0000': 'x' } });
+      expect(result.error?.code).toBe('invalid_arguments');
+    },
+  );
+
+  test('A13: stay where nothing is said: a text may hold them', async () => {
+    const { received, call } = setUp();
+    expect((await call(shell)).notes).toEqual([]);
+    expect(received).toEqual([shell]);
+  });
+});
+
+describe('A14: entities', () => {
+  test.each([
+    [{ content: 'a &lt; b &amp;&amp; c &#39;d&#39; &quot;' }],
+    [{ cmd: 'echo %20 \\u0041 &nbsp;' }],
+    [{ html: '<b>&copy;</b>' }],
+  ])('A14: are what the model wrote: %j', async (given) => {
+    const { received, call } = setUp();
+    for (const sent of [given, JSON.stringify(given)]) expect((await call(sent)).notes).toEqual([]);
+    expect(received).toEqual([given, given]);
+  });
+
+  test('A14: can be decoded by the host, for the tool that needs it', async () => {
+    const { received, dispatcher } = setUp();
+    const transform = (input: JsonObject) => ({ ...input, cmd: String(input['cmd']).replaceAll('&amp;', '&') });
+    const decoding = dispatcher.with({
+      middleware: standard({
+        permission: { check: allowAll },
+        logging: false,
+        prepareArguments: { transform: { byTool: { tool: transform } } },
+      }),
+    });
+    const { notes, requested } = await decoding.dispatch({
+      name: 'tool',
+      arguments: { cmd: 'mkdir x &amp;&amp; cd x' },
+    });
+    expect(received).toEqual([{ cmd: 'mkdir x && cd x' }]);
+    expect(notes).toMatchObject([{ type: 'transformed', by: 'prepareArguments' }]);
+    expect(requested.input).toEqual({ cmd: 'mkdir x &amp;&amp; cd x' });
+  });
+});

@@ -380,3 +380,48 @@ describe('D05', () => {
     expect(JSON.stringify(result)).toBe(before);
   });
 });
+
+describe('an id that is made', () => {
+  const echo = defineTool({ name: 'echo', description: 'Echoes.', execute: () => 'ok' });
+  const counting = () => {
+    let made = 0;
+    return createDispatcher({ tools: [echo], generateId: () => `call_${++made}` });
+  };
+
+  test.each<[string, readonly ToolCallRequest[], readonly string[]]>([
+    ['missing before it', [{ name: 'echo' }, { id: 'call_1', name: 'echo' }], ['call_2', 'call_1']],
+    [
+      'twice before it',
+      [
+        { id: 'x', name: 'echo' },
+        { id: 'x', name: 'echo' },
+        { id: 'call_1', name: 'echo' },
+      ],
+      ['x', 'call_2', 'call_1'],
+    ],
+  ])('D01: is none that a later call of the batch asks for, where one is %s', async (_, calls, ids) => {
+    expect((await counting().dispatchAll(calls)).map(({ toolCallId }) => toolCallId)).toEqual(ids);
+  });
+
+  test('D01: is told for a call that cannot be read as well', async () => {
+    const unreadable = {
+      id: 'x',
+      name: 'echo',
+      get arguments(): never {
+        throw new Error('no');
+      },
+    };
+    const [, second] = await counting().dispatchAll([{ id: 'x', name: 'echo' }, unreadable]);
+    expect(second).toMatchObject({ toolCallId: 'call_1', requested: { id: 'x' }, notes: [{ type: 'id_replaced' }] });
+  });
+
+  test('D02: is not made for a call whose name alone cannot be read', async () => {
+    const request = {
+      id: 'x',
+      get name(): string {
+        throw new Error('no');
+      },
+    };
+    expect(await counting().dispatch(request)).toMatchObject({ toolCallId: 'x', error: { code: 'invalid_call' } });
+  });
+});

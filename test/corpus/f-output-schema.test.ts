@@ -106,7 +106,6 @@ describe('an error is not judged', () => {
     ['a soft one with data that do not match', { content: 'No such city.', isError: true, structured: { hint: 1 } }],
     ['that of a server', { content: [{ type: 'text', text: 'No such city.' }], isError: true, _meta: {} }],
     ['a flag beside data', { isError: true, message: 'No such city.' }],
-    ['an Error that is returned', new Error('No such city.')],
   ];
 
   describe.each(styles)('%s', (_, tool) => {

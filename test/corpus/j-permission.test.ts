@@ -894,7 +894,7 @@ describe('J18', () => {
     const { dispatch, ran } = setUp({ check: hold, approver });
     const running = dispatch({ path: '/tmp/a' });
     await turns();
-    for (const parsed of held) parsed.path = '/etc/passwd';
+    for (const parsed of held) expect(() => Object.assign(parsed, { path: '/etc/passwd' })).toThrow(TypeError);
     answers[0]?.(true);
     await running;
     expect(ran).toEqual([{ path: '/tmp/a', force: false }]);
