@@ -252,7 +252,8 @@ export class ToolCall {
    * @throws TypeError for an `input` that is not JSON, a tool that `defineTool` has not made, or a change it does not know.
    */
   with(changes: ToolCallChanges): ToolCall {
-    for (const change in changes) if (!CHANGES.has(change)) throw new TypeError(unknownChange(change));
+    for (const change in changes)
+      if (!CHANGES.has(change) && Object.hasOwn(changes, change)) throw new TypeError(unknownChange(change));
     if (changes.tool !== undefined && !isTool(changes.tool))
       throw new TypeError('A call runs tools made by defineTool.');
     const { tool = this.#tool, context = this.#context } = changes;

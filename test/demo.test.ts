@@ -31,7 +31,7 @@ describe('the demo', () => {
     expect(demo.stdout).not.toContain('\u001b');
     const lines = demo.stdout.trimEnd().split('\n');
     expect(lines.slice(0, -1).filter((line) => line.length > 100)).toEqual([]);
-    expect(lines.at(-1)).toMatch(/^13 calls: 4 ok, 3 invalid_arguments, /);
+    expect(lines.at(-1)).toMatch(/^13 calls: 5 ok, 2 invalid_arguments, /);
   });
 
   test.each([
@@ -39,7 +39,7 @@ describe('the demo', () => {
     ['call_02', 'ok', '{ "name": "toolonion"'],
     ['call_03', 'ok', '{"lines":'],
     ['call_04', 'invalid_arguments, ran: no', 'The arguments of tool "read_file" are invalid'],
-    ['call_05', 'invalid_arguments, ran: no', 'The arguments of tool "read_file" could not be read'],
+    ['call_05', 'ok', '{"name":"toolonion"'],
     ['call_06', 'truncated_arguments, ran: no', 'The arguments of tool "search_text" are incomplete'],
     ['call_07', 'not_found, ran: no', 'There is no tool named "grep"'],
     ['call_08', 'denied, ran: no', 'The call of tool "delete_file" was denied: nothing may be deleted in a demo'],
@@ -51,6 +51,10 @@ describe('the demo', () => {
   ])('shows what comes of %s', (id, outcome, answer) => {
     expect(callOf(id).split('\n')[0]).toContain(` ${outcome} `);
     expect(callOf(id)).toContain(`\n  out  ${answer}`);
+  });
+
+  test('shows that arguments were understood, though they were no JSON', () => {
+    expect(callOf('call_05')).toContain('note repaired by dispatcher: The arguments were not plain JSON');
   });
 
   test('shows which layer refused, cut and stopped waiting', () => {
