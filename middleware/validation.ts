@@ -3,20 +3,14 @@ import {
   checkOptions,
   copyJson,
   type DispatchNote,
-  describeError,
   failure,
-  isBoolean,
   isCount,
-  isLimitMs,
   isPromise,
   type JsonValue,
   type MaybePromise,
   type Middleware,
   type Next,
   named,
-  type PerTool,
-  perTool,
-  perToolCheck,
   printable,
   stopped,
   type Tool,
@@ -28,33 +22,17 @@ import {
   type Validation,
   withNote,
 } from '../src/index.ts';
-import {
-  CHECK_LIMIT_MS,
-  compileFor,
-  inTime,
-  SCHEMA_OPTIONS,
-  type SchemaOptions,
-  ToolChecks,
-  Unusable,
-} from './schema/check.ts';
+import { ARGUMENT_OPTIONS, ArgumentCheck, type ArgumentOptions, type Examined, then } from './schema/argument-check.ts';
+import { Unusable } from './schema/check.ts';
 import { droppedKeys } from './schema/dropped-keys.ts';
 import { Faults } from './schema/faults.ts';
-import { repairBySchema } from './schema/repair.ts';
 
 /** Options of `validation`. */
-export interface ValidationOptions extends SchemaOptions {
-  /** Whether JSON in a text is read where the schema wants a list or an object and takes no text. Default: true. */
-  readonly unwrapText?: PerTool<boolean>;
-  /** Whether a null counts as missing where the schema takes none and lets the key be missing. Default: true. */
-  readonly dropNulls?: PerTool<boolean>;
-  /** Whether a text becomes a number or a truth value where it is one and the schema takes no text. Default: false. */
-  readonly coerce?: PerTool<boolean>;
+export interface ValidationOptions extends ArgumentOptions {
   /** The most faults one message names. Default: 8. */
   readonly maxFaults?: number;
   /** The most characters of one fault. Default: 300. */
   readonly maxFaultCharacters?: number;
-  /** Milliseconds an asynchronous schema may take; Infinity waits. Default: 30,000. */
-  readonly limitMs?: number;
 }
 
 /** The validating middleware, which can also be asked to compile before the first call. */
@@ -79,40 +57,27 @@ export interface ValidationMiddleware extends Middleware {
  * @example createDispatcher({ tools, middleware: [validation(), permission({ check: readOnlyAllowed }), timeout()] })
  */
 export function validation(options: ValidationOptions = {}): ValidationMiddleware {
-  checkOptions('validation', options, OPTIONS);
-  const { maxFaults = 8, maxFaultCharacters = 300, limitMs = CHECK_LIMIT_MS } = options;
-  const unwrapText = perTool(options.unwrapText, true);
-  const dropNulls = perTool(options.dropNulls, true);
-  const coerce = perTool(options.coerce, false);
-  const checks = new ToolChecks((tool) => compileFor(tool, tool.inputSchema, options));
+  checkOptions('validation', options, { ...ARGUMENT_OPTIONS, maxFaults: isCount(1), maxFaultCharacters: isCount(20) });
+  const { maxFaults = 8, maxFaultCharacters = 300 } = options;
+  const check = new ArgumentCheck(options);
 
   function layer(call: ToolCall, next: Next): MaybePromise<ToolOutcome> {
     const refusal = unrunnable(call);
     if (refusal !== undefined) return refusal;
     const copy = call.copyInput();
-    const found = checks.run(call.tool as Tool, copy);
+    const found = check.run(call, copy);
     // What a JSON Schema accepts comes back as it was given, which needs no second look.
     if (found === copy) return next(call.with({ parsed: copy, validator: validate }));
-    const examined = then(inTime(call, found, limitMs), (answer) => repaired(call, call.input, answer));
+    const examined = check.examined(call, call.input, found);
     return isPromise(examined) ? examined.then((each) => goOn(call, next, each)) : goOn(call, next, examined);
   }
 
-  /** What the tool's check says of arguments, put right where they were refused. */
-  function repaired(call: ToolCall, input: JsonValue, answer: unknown): MaybePromise<Examined> {
-    if (!(answer instanceof Faults)) return { input, answer, done: [] };
-    const { toolName: name, tool } = call;
-    const repairs = { unwrapText: unwrapText(name), dropNulls: dropNulls(name), coerce: coerce(name) };
-    const repair = repairBySchema(input, (tool as Tool).schema.inputSchema, repairs);
-    if (repair === undefined) return { input, answer, done: [] };
-    const found = inTime(call, checks.run(tool as Tool, copyJson(repair.value)), limitMs);
-    return then(found, (second) => ({ input: repair.value, answer: second, done: repair.done }));
-  }
-
-  function goOn(call: ToolCall, next: Next, { input, answer, done }: Examined): MaybePromise<ToolOutcome> {
+  function goOn(call: ToolCall, next: Next, examined: Examined): MaybePromise<ToolOutcome> {
     if (call.aborted) return stopped(call);
+    const { input, answer, done } = examined;
     if (answer instanceof Faults || answer instanceof Unusable) return failure(call, errorOf(call, answer));
     // Before the tool runs: it may change what it receives.
-    const notes = notesOf(call, { input, answer, done });
+    const notes = notesOf(call, examined);
     const changes = { parsed: answer, validator: validate };
     const outcome = next(call.with(done.length === 0 ? changes : { ...changes, input }));
     return notes.length === 0 ? outcome : after(outcome, (ended) => notes.reduce(withNote, ended));
@@ -120,9 +85,7 @@ export function validation(options: ValidationOptions = {}): ValidationMiddlewar
 
   /** For whoever edits the arguments further inside, and for each further attempt. */
   function validate(call: ToolCall, input: JsonValue): MaybePromise<Validation> {
-    const found = inTime(call, checks.run(call.tool as Tool, copyJson(input)), limitMs);
-    const examined = then(found, (answer) => repaired(call, input, answer));
-    return then(examined, (each) => verdict(call, each));
+    return then(check.examined(call, input, check.run(call, copyJson(input))), (examined) => verdict(call, examined));
   }
 
   function verdict(call: ToolCall, examined: Examined): Validation {
@@ -144,39 +107,8 @@ export function validation(options: ValidationOptions = {}): ValidationMiddlewar
     );
   }
 
-  function precompile(tools: Iterable<Tool>): void {
-    const faults = [...tools].flatMap((tool) => {
-      const check = checks.of(tool);
-      return check instanceof Unusable ? `"${tool.name}": ${describeError(check.cause).message}` : [];
-    });
-    if (faults.length > 0) throw new TypeError(`The input schema of these tools cannot be used:\n${faults.join('\n')}`);
-  }
-
+  const precompile = (tools: Iterable<Tool>): void => check.precompile(tools);
   return Object.assign(named('validation', layer), { precompile });
-}
-
-const OPTIONS = {
-  ...SCHEMA_OPTIONS,
-  unwrapText: perToolCheck(isBoolean),
-  dropNulls: perToolCheck(isBoolean),
-  coerce: perToolCheck(isBoolean),
-  maxFaults: isCount(1),
-  maxFaultCharacters: isCount(20),
-  limitMs: isLimitMs,
-};
-
-/** Arguments as they are in the end, what the tool's check made of them, and what was put right before. */
-interface Examined {
-  readonly input: JsonValue;
-  readonly answer: unknown;
-  readonly done: readonly string[];
-}
-
-function then<Value, Result>(
-  value: MaybePromise<Value>,
-  go: (value: Value) => MaybePromise<Result>,
-): MaybePromise<Result> {
-  return isPromise(value) ? value.then(go) : go(value);
 }
 
 /** Keys or repairs one note names. */

@@ -122,11 +122,13 @@ export function notFound(name: string, available: readonly string[]): ToolError 
   const rest = available.length - LISTED_NAMES;
   const list = available.length === 0 ? 'none registered' : rest > 0 ? `${listed}, and ${rest} more` : listed;
   const near = nearestNames(name, available).map((each) => `"${printable(each)}"`);
-  const hint =
-    near.length === 0
-      ? ''
-      : ` Did you mean ${[near.slice(0, -1).join(', '), ...near.slice(-1)].filter(Boolean).join(' or ')}?`;
+  const hint = near.length === 0 ? '' : ` Did you mean ${alternatives(near)}?`;
   return toolError('not_found', `There is no tool named "${printable(name)}".${hint} Available tools: ${list}.`);
+}
+
+function alternatives(words: readonly string[]): string {
+  const last = words.at(-1) ?? '';
+  return words.length > 1 ? `${words.slice(0, -1).join(', ')} or ${last}` : last;
 }
 
 const TOOL_FAILURE = Symbol.for('toolonion.ToolFailure');
