@@ -48,9 +48,6 @@ function withNullable(schema: JsonSchema, { warn }: ForeignOptions): JsonSchema 
   const { nullable, ...rest } = schema;
   if (nullable !== true) return rest;
   warn('"nullable" beside no "type" is read as one more alternative, null');
-  const branches = ['anyOf', 'oneOf'].find((keyword) => Array.isArray(rest[keyword]));
-  if (branches !== undefined) return { ...rest, [branches]: [...(rest[branches] as unknown[]), { type: 'null' }] };
-  if (Array.isArray(rest['enum'])) return { ...rest, enum: [...rest['enum'], null] };
   return { anyOf: [rest, { type: 'null' }] };
 }
 

@@ -65,6 +65,14 @@ describe('null for what is optional', () => {
     expect([received, result.notes]).toEqual([[{ a: null }], []]);
   });
 
+  test('B01: stays where the schema takes it, though something else is put right', async () => {
+    const { received, call } = setUp(
+      object({ a: { type: 'integer', nullable: true }, b: { type: ['string', 'null'] }, list: { type: 'array' } }),
+    );
+    await call({ a: null, b: null, list: '[]' });
+    expect(received).toEqual([{ a: null, b: null, list: [] }]);
+  });
+
   test.each<[string, JsonSchema, JsonObject, string]>([
     ['required', object({ a: { type: 'integer' } }, { required: ['a'] }), { a: null }, 'a: expected integer; got null'],
     [

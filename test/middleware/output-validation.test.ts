@@ -17,6 +17,7 @@ import {
 import { type OutputValidationOptions, outputValidation } from 'toolonion/middleware';
 import * as z from 'zod';
 import { lookout } from '../support/lookout.ts';
+import { ManualClock, turns } from '../support/manual-clock.ts';
 
 const tags = {
   type: 'object',
@@ -274,4 +275,27 @@ test('an option it does not have, or a value that is not allowed, is refused', (
     /"onInvalid" .* one of "fail", "note"; got "warn"/,
   );
   expect(() => outputValidation({ maxFaults: 0 })).toThrow(/"maxFaults" .* at least 1/);
+});
+
+test('an asynchronous schema that never answers is waited for no longer than the limit, nor than the call lives', async () => {
+  const clock = new ManualClock();
+  const never = { '~standard': { version: 1 as const, vendor: 'test', validate: () => new Promise<never>(() => {}) } };
+  const tool = defineTool({
+    name: 'work',
+    description: '…',
+    outputSchema: never,
+    outputJsonSchema: { type: 'object' },
+    execute: () => ({ a: 1 }),
+  });
+  const middleware = [outputValidation({ limitMs: 50 })];
+  const dispatcher = createDispatcher({ tools: [tool], middleware, clock });
+  const late = dispatcher.dispatch({ name: 'work' });
+  await clock.advance(50);
+  expect((await late).error).toMatchObject({ code: 'output_invalid', executed: 'yes' });
+  const caller = new AbortController();
+  const aborted = dispatcher.dispatch({ name: 'work' }, { signal: caller.signal });
+  await turns();
+  caller.abort();
+  expect((await aborted).error).toMatchObject({ code: 'cancelled', executed: 'yes' });
+  expect(clock.pending).toBe(0);
 });

@@ -77,7 +77,8 @@ test('a name that a tool has is left alone, whatever else is like it', async () 
 
 test('prefixes are the host’s to say, and writing may have to be exact', async () => {
   const own = dispatcherOf(['read'], { prefixes: ['mcp__files__'], normalise: false });
-  expect((await own.dispatch({ name: 'mcp__files__read' })).content).toBe('this is read');
+  for (const name of ['mcp__files__read', ' read\n', ' mcp__files__read<|end|>'])
+    expect((await own.dispatch({ name })).content).toBe('this is read');
   for (const name of ['functions.read', 'Read', 'mcp__files__Read', 'MCP__files__read'])
     expect((await own.dispatch({ name })).error?.code).toBe('not_found');
 });

@@ -627,3 +627,26 @@ describe('an asynchronous schema', () => {
     expect(clock.pending).toBe(0);
   });
 });
+
+test('a schema that answers with what only looks like a promise is waited for, and heard', async () => {
+  const thenable = (result: object) => ({ then: (resolve: (result: object) => void) => resolve(result) });
+  const answers = (result: object) => ({
+    '~standard': { version: 1 as const, vendor: 'test', validate: () => thenable(result) as never },
+  });
+  for (const [result, code] of [
+    [{ issues: [{ message: 'no' }] }, 'invalid_arguments'],
+    [{ value: { n: 1 } }, undefined],
+  ] as const) {
+    const tool = defineTool({
+      name: 'work',
+      description: '…',
+      inputSchema: answers(result),
+      jsonSchema: { type: 'object' },
+      execute: (input) => JSON.stringify(input),
+    });
+    const dispatcher = createDispatcher({ tools: [tool], middleware: [validation()] });
+    const { error, content } = await dispatcher.dispatch({ name: 'work' });
+    expect(error?.code).toBe(code);
+    if (code === undefined) expect(content).toBe('{"n":1}');
+  }
+});
