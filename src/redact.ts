@@ -1,56 +1,49 @@
 import { types } from 'node:util';
-import { type JsonValue, setOwn, toJson } from './json.ts';
+import { ASSIGNMENTS, type Assignment, assignmentOf, nameAt, type Span, spanOf } from './assigned.ts';
+import { type JsonObject, type JsonValue, setOwn, toJson } from './json.ts';
 import { checkOptions } from './options.ts';
+import {
+  isNameHolder,
+  isSecretName,
+  isSecretParameter,
+  isValueHolder,
+  KEY_BEGINNING,
+  KEY_END,
+  normalKey,
+  SECRET_SHAPES,
+} from './secrets.ts';
 
 /** What stands in the place of a value that was taken out. */
 export const REDACTED = '[REDACTED]';
 
 /** What to take out. */
 export interface RedactOptions {
-  /** More names of keys whose values are secret: matched in any case, with or without `-`, `_`, `.` and spaces. Default: none. */
+  /** More names of keys whose values are secret: only their letters and digits count, in any case. Default: none. */
   readonly keys?: readonly string[];
   /** More patterns; each match inside any text is taken out. Default: none. */
   readonly patterns?: readonly RegExp[];
 }
 
-/** Names of secrets as they stand alone, normalised. Not all that ends in `token` is one: there are tokens for the next page. */
-const SECRET_KEYS = ['auth', 'pwd', 'token', 'idtoken'];
+/** Runs after which what still changes is taken out whole. */
+const MAX_RUNS = 4;
 
-/** How the names of secrets end, normalised: `DB_PASSWORD`, `X-Api-Key`, `Set-Cookie`, `stripeSecretKey`. */
-const SECRET_ENDING =
-  /(?:password|passwd|passphrase|secret|(?:api|private|secret|access|session|signing)key|(?:access|auth|refresh|bearer|session|security|api|github)token|authorization|cookie|credentials?|connectionstring)\d*$/;
+/** Characters of base64 below which it says nothing secret. */
+const SHORTEST = 12;
 
-/** Shapes of secrets that give themselves away. Each is linear in the length of the text. */
-const SECRET_SHAPES: readonly RegExp[] = [
-  /\bbearer\s+[A-Za-z0-9._~+/=-]{8,}/gi,
-  // Base64, not the next word of a sentence.
-  /\b[Bb]asic\s+(?=[A-Za-z+/]*(?:\d|=|[a-z][A-Z]))[A-Za-z0-9+/]{8,}={0,2}/g,
-  /\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}/g,
-  /\b(?:sk|pk|rk)_(?:live|test)_[A-Za-z0-9]{10,}/g,
-  /\bgh[pousr]_[A-Za-z0-9]{36,}/g,
-  /\bgithub_pat_[A-Za-z0-9_]{22,}/g,
-  /\bglpat-[A-Za-z0-9_-]{20,}/g,
-  /\bxox[abprs]-[A-Za-z0-9-]{10,}/g,
-  /\bAIza[A-Za-z0-9_-]{35}/g,
-  /\b(?:AKIA|ASIA|AGPA)[A-Z0-9]{16}\b/g,
-  /(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,9999}\.[A-Za-z0-9_-]{8,99999}\.[A-Za-z0-9_-]{0,9999}/g,
-  /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g,
-  /\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s/:@"'<>]{0,200}:[^\s/@"'<>]{1,200}@/gi,
-];
+/** Most keys: too short for a secret, and nothing is assigned in it. */
+const PLAIN_KEY = /^[\w$-]{0,12}$/;
 
-/** A name and the beginning of its value, within any text: `"apiKey": "`, `DB_PASSWORD=`, `\"token\":\"`. */
-const ASSIGNMENT =
-  /(?:(\\{0,8}["'])([\w .-]{2,64})\1|(?<![\w.-])([\w.-]{2,64}))([ \t]{0,9}[=:][ \t]{0,9})(?=(\\{0,8}["'])?)/g;
+/** How far behind a secret's name, in the place of a value, its value may stand. */
+const HOLDER_REACH = 300;
 
-/** A value without quotes. */
-const BARE_VALUE = /[^\s"'`,;&<>()[\]{}\\]+/y;
+/** Characters a parameter of an address has to have to be secret, where its name says little. */
+const LONG_PARAMETER = 16;
 
-/** Deepest JSON-in-text that is looked into. */
-const MAX_NESTED_TEXT = 3;
+const BASE64 = /^[A-Za-z0-9+/\r\n]+(?:={1,2}\s{0,9})?$/;
 
 /**
  * Makes a redactor: a plain JSON copy of any value, without the secrets in it. Total: it never throws, and what it cannot read it
- * takes out.
+ * takes out. What has been redacted stays as it is when it is redacted again.
  *
  * @throws TypeError naming the option and what is allowed.
  */
@@ -62,7 +55,7 @@ export function redactor(options: RedactOptions = {}): (value: unknown) => JsonV
   const redaction = new Redaction(options);
   return (value) => {
     try {
-      return redaction.clean(toJson(value), 0);
+      return redaction.of(toJson(value));
     } catch {
       return REDACTED;
     }
@@ -75,112 +68,205 @@ function isListOf(values: unknown, check: (value: unknown) => boolean): boolean 
 
 class Redaction {
   readonly #keys: ReadonlySet<string>;
-  readonly #shapes: readonly RegExp[];
+  readonly #patterns: readonly RegExp[];
+  #changed = false;
 
   constructor({ keys = [], patterns = [] }: RedactOptions) {
-    this.#keys = new Set([...SECRET_KEYS, ...keys.map(normalKey)]);
-    this.#shapes = [...SECRET_SHAPES, ...patterns.map(everywhere)];
+    this.#keys = new Set(keys.map(normalKey));
+    this.#patterns = patterns.map(everywhere);
   }
 
-  clean(value: JsonValue, nested: number): JsonValue {
-    if (typeof value === 'string') return this.#text(value, nested);
+  of(value: JsonValue): JsonValue {
+    let cleaned = value;
+    // Where something was taken out, something else may come to light.
+    for (let run = 0; run < MAX_RUNS; run++) {
+      this.#changed = false;
+      cleaned = this.#clean(cleaned);
+      if (!this.#changed) return cleaned;
+    }
+    return REDACTED;
+  }
+
+  #clean(value: JsonValue): JsonValue {
+    if (typeof value === 'string') return this.#text(value);
     if (typeof value !== 'object' || value === null) return value;
-    if (Array.isArray(value)) return this.#list(value, nested);
+    return Array.isArray(value) ? this.#list(value) : this.#object(value as JsonObject);
+  }
+
+  #hide(value: JsonValue): JsonValue {
+    if (value !== REDACTED) this.#changed = true;
+    return REDACTED;
+  }
+
+  #isSecret(name: string, value: JsonValue): boolean {
+    return this.#keys.has(normalKey(name)) || isSecretName(name, value);
+  }
+
+  #object(value: JsonObject): JsonValue {
+    const entries = Object.entries(value);
+    const named = entries.some(
+      ([key, name]) => typeof name === 'string' && isNameHolder(key) && isLabel(name) && this.#isSecret(name, ''),
+    );
     const copy: Record<string, JsonValue> = {};
-    for (const [key, item] of Object.entries(value as Record<string, JsonValue>)) {
-      setOwn(copy, this.#prose(key), this.#isSecret(key) ? REDACTED : this.clean(item, nested));
+    for (const [key, item] of entries) {
+      const shown = this.#patterns.length === 0 && PLAIN_KEY.test(key) ? key : this.#prose(key);
+      const secret =
+        this.#isSecret(key, item) || (shown !== key && this.#isSecret(shown, item)) || (named && isValueHolder(key));
+      setOwn(copy, shown, secret ? this.#hide(item) : this.#clean(item));
     }
     return copy;
   }
 
-  #list(list: readonly JsonValue[], nested: number): JsonValue {
-    const cleaned = list.map((item) => this.clean(item, nested));
-    const [key] = cleaned;
+  #list(list: readonly JsonValue[]): JsonValue {
+    const [key, held = null] = list;
     // The entry of a Map, or a header.
-    return cleaned.length === 2 && isName(key) && this.#isSecret(key) ? [key, REDACTED] : cleaned;
+    if (list.length === 2 && isWord(key) && !isOption(held) && this.#isSecret(key, held))
+      return [this.#clean(key), this.#hide(held)];
+    let inPrivateKey = false;
+    return list.map((item, index) => {
+      const hidden = inPrivateKey || this.#isValueOf(list[index - 1], item, index % 2 === 1 && list.length % 2 === 0);
+      if (typeof item === 'string') inPrivateKey = inPrivateKey ? !KEY_END.test(item) : isOpenKey(item);
+      return hidden ? this.#hide(item) : this.#clean(item);
+    });
   }
 
-  #isSecret(key: string): boolean {
-    const name = normalKey(key);
-    return this.#keys.has(name) || SECRET_ENDING.test(name);
+  /** Whether an item of a list is the value of the one before it, as in the arguments of a command and in raw headers. */
+  #isValueOf(before: JsonValue | undefined, item: JsonValue, paired: boolean): boolean {
+    if (typeof before !== 'string' || typeof item !== 'string') return false;
+    const names = isOption(before) ? !isOption(item) : paired && RAW_HEADER.test(before);
+    return names && this.#isSecret(before, item);
   }
 
   /** Text may be JSON, which may hold text that is JSON. Where there is nothing to take out, it keeps its layout. */
-  #text(text: string, nested: number): string {
-    const held = nested < MAX_NESTED_TEXT && /^\s*["[{]/.test(text) ? parsed(text) : undefined;
-    if (held === undefined) return this.#prose(text);
-    const cleaned = JSON.stringify(this.clean(held, nested + 1));
-    return cleaned === JSON.stringify(held) ? this.#withoutShapes(text) : cleaned;
+  #text(text: string): string {
+    const held = /^\s*["[{]/.test(text) ? parsed(text) : undefined;
+    if (held !== undefined) {
+      const [cleaned, changed] = this.#aside(() => this.#clean(held));
+      // A key that JSON text holds twice is not in what was parsed.
+      if (!changed) return this.#prose(text);
+      this.#changed = true;
+      return JSON.stringify(cleaned);
+    }
+    const decoded = text.length < SHORTEST ? undefined : decodedText(text);
+    if (decoded === undefined || !this.#aside(() => this.#text(decoded))[1]) return this.#prose(text);
+    this.#changed = true;
+    return REDACTED;
+  }
+
+  /** What a step gives, and whether it changed something. */
+  #aside<Value>(step: () => Value): readonly [Value, boolean] {
+    const before = this.#changed;
+    this.#changed = false;
+    const value = step();
+    const changed = this.#changed;
+    this.#changed = before;
+    return [value, changed];
   }
 
   #prose(text: string): string {
-    return this.#withoutShapes(this.#withoutAssigned(text));
-  }
-
-  #withoutShapes(text: string): string {
-    return this.#shapes.reduce((cleaned, shape) => cleaned.replace(shape, hidden), text);
+    let cleaned = SECRET_SHAPES.reduce((rest, shape) => rest.replace(shape, shown), text);
+    for (const pattern of this.#patterns) cleaned = cleaned.replace(pattern, hidden);
+    for (const pattern of ASSIGNMENTS) cleaned = this.#withoutAssigned(cleaned, pattern);
+    if (cleaned === text) return text;
+    this.#changed = true;
+    // A pattern may have cut a character in half.
+    return text.isWellFormed() ? cleaned.toWellFormed() : cleaned;
   }
 
   /** Takes out what is assigned to a secret's name. */
-  #withoutAssigned(text: string): string {
+  #withoutAssigned(text: string, pattern: RegExp): string {
     const kept: string[] = [];
     let from = 0;
-    for (const match of text.matchAll(ASSIGNMENT)) {
-      const [whole, , quoted, bare, sign = '', quote = ''] = match;
-      if (match.index < from || !this.#isSecret(quoted ?? bare ?? '')) continue;
-      const start = match.index + whole.length + quote.length;
-      const end = quote === '' ? bareEnd(text, start, sign) : quotedEnd(text, start, quote);
-      if (end === start) continue;
-      kept.push(text.slice(from, start), REDACTED);
-      from = end;
+    // Up to where a value belongs to a name that was a value itself.
+    let reach = 0;
+    pattern.lastIndex = 0;
+    for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+      const assignment = assignmentOf(text, match);
+      pattern.lastIndex = assignment.next;
+      const span = this.#secretSpan(text, assignment, match.index < reach);
+      if (assignment.sign !== ',' && isNameHolder(assignment.name)) reach = this.#reachOf(text, assignment);
+      if (span === undefined || span.end <= span.start) continue;
+      kept.push(text.slice(from, span.start), span.mark, REDACTED, span.mark);
+      from = span.end;
+      pattern.lastIndex = from;
     }
-    return from === 0 ? text : [...kept, text.slice(from)].join('');
+    return kept.length === 0 ? text : kept.join('') + text.slice(from);
+  }
+
+  #secretSpan(text: string, assignment: Assignment, named: boolean): Span | undefined {
+    const { name, sign, at } = assignment;
+    if (named && isValueHolder(name)) return spanOf(text, assignment, true);
+    if (sign === '=' && /[?&#]/.test(text.charAt(at - 1)) && isSecretParameter(name)) {
+      const span = spanOf(text, assignment);
+      return span && span.end - span.start >= LONG_PARAMETER ? span : undefined;
+    }
+    // Most names are told apart before anybody looks for a value.
+    if (!this.#isSecret(name, '')) return undefined;
+    const span = spanOf(text, assignment);
+    return span && this.#isSecret(name, text.slice(span.start, span.end)) ? span : undefined;
+  }
+
+  /** How far a secret's name reaches that stands in the place of a value: `"name": "token", "value": …`. */
+  #reachOf(text: string, assignment: Assignment): number {
+    const name = nameAt(text, assignment);
+    if (!isLabel(name) || !this.#isSecret(name, '')) return 0;
+    const { start } = assignment;
+    const end = text.slice(start, start + HOLDER_REACH).search(/[{}]/);
+    return start + (end < 0 ? HOLDER_REACH : end);
   }
 }
 
-/** Whether a value could be the name of another, rather than prose. */
-function isName(value: unknown): value is string {
-  return typeof value === 'string' && value.length <= 64;
+const RAW_HEADER = /^(?:(?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]{1,40})$/i;
+
+/** Whether a text could be the name of something, rather than prose. */
+function isWord(value: JsonValue | undefined): value is string {
+  return typeof value === 'string' && /^\S{1,64}$/.test(value);
+}
+
+/** An option of a command. */
+function isOption(value: JsonValue): boolean {
+  return typeof value === 'string' && /^--?[A-Za-z][\w-]{0,64}$/.test(value);
+}
+
+/** The same for people: of a field in a form. */
+function isLabel(text: string): boolean {
+  return text.length <= 64 && /^\S+(?: \S+){0,2}$/.test(text);
+}
+
+function isOpenKey(text: string): boolean {
+  return KEY_BEGINNING.test(text) && !KEY_END.test(text);
+}
+
+/** What text in base64 says, if that is text. */
+function decodedText(text: string): string | undefined {
+  if (!BASE64.test(text)) return undefined;
+  // Enough to tell most pictures.
+  if (!isReadable(Buffer.from(text.slice(0, 400), 'base64').subarray(0, 200).toString('latin1'))) return undefined;
+  const decoded = Buffer.from(text, 'base64').toString();
+  return isReadable(decoded) ? decoded : undefined;
+}
+
+function isReadable(text: string): boolean {
+  return !/[^\P{Cc}\t\n\r\x80-\x9f]|\ufffd/u.test(text);
+}
+
+/** What a shape leaves of its match: its group, where it has one. */
+function shown(_match: string, before: unknown): string {
+  return typeof before === 'string' ? before + REDACTED : REDACTED;
 }
 
 function hidden(match: string): string {
   return match === '' ? '' : REDACTED;
 }
 
-/** Where a value without quotes ends; where it starts, if it looks like a word of a sentence: `token: expected …`. */
-function bareEnd(text: string, start: number, sign: string): number {
-  BARE_VALUE.lastIndex = start;
-  const value = BARE_VALUE.exec(text)?.[0] ?? '';
-  return sign === '=' || value.length >= 16 || (value.length >= 6 && /\d/.test(value)) ? start + value.length : start;
-}
-
-/**
- * Where a value in quotes ends: at the same quote, or at the end of the text. Each time JSON is written into JSON the backslashes
- * double and one more joins them, so by their number a closing quote differs from one that belongs to the value.
- */
-function quotedEnd(text: string, start: number, quote: string): number {
-  const slashes = quote.length - 1;
-  const mark = quote.slice(slashes);
-  for (let at = text.indexOf(mark, start); at >= 0; at = text.indexOf(mark, at + 1)) {
-    let first = at;
-    while (first > start && text[first - 1] === '\\') first--;
-    const before = at - first;
-    if (before <= slashes || (before - slashes) % (2 * slashes + 2) === 0) return at - Math.min(before, slashes);
-  }
-  return text.length;
-}
-
-function everywhere(pattern: RegExp): RegExp {
-  return new RegExp(pattern.source, `${pattern.flags.replace(/[gy]/g, '')}g`);
-}
-
-function normalKey(key: string): string {
-  return key.toLowerCase().replace(/[-_\s.]/g, '');
+/** The pattern for all matches, but for what stands for a value already. */
+function everywhere({ source, flags }: RegExp): RegExp {
+  return new RegExp(`\\[REDACTED\\]|(?:${source})`, `${flags.replace(/[gy]/g, '')}g`);
 }
 
 function parsed(text: string): JsonValue | undefined {
   try {
-    return toJson(JSON.parse(text));
+    return toJson(JSON.parse(text.trim()));
   } catch {
     return undefined;
   }
