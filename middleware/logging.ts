@@ -1,6 +1,7 @@
 import { type Logger, pino } from 'pino';
 import {
   after,
+  type Content,
   checkOptions,
   codeOf,
   describeError,
@@ -44,6 +45,9 @@ const isLogger: OptionCheck = (value) =>
 /** Names of arguments, and of notes, one line holds. */
 const MAX_NAMES = 20;
 
+/** Characters below which a name is too short to hold a secret that a shape gives away. */
+const SHORTEST_SECRET = 15;
+
 /** Characters of JSON one value of a line may have. */
 const MAX_VALUE = 10_000;
 
@@ -80,7 +84,7 @@ export function logging(options: LoggingOptions = {}): Middleware {
     try {
       const level = outcome.error?.code === 'internal' ? 'error' : outcome.isError ? 'warn' : 'info';
       if (!isOn(logger, level)) return outcome;
-      const written: unknown = logger[level](line(call, outcome, startedAt), 'tool call');
+      const written: unknown = logger[level](lineOf(call, outcome, startedAt), 'tool call');
       if (isPromise(written)) written.then(undefined, () => {});
     } catch {
       // The call is worth more than its line.
@@ -88,23 +92,46 @@ export function logging(options: LoggingOptions = {}): Middleware {
     return outcome;
   }
 
+  /** Where a layer left something that cannot be read, a short line is better than none. */
+  function lineOf(call: ToolCall, outcome: ToolOutcome, startedAt: number): Record<string, unknown> {
+    try {
+      return line(call, outcome, startedAt);
+    } catch {
+      return {
+        tool: word(call.name),
+        toolCallId: word(call.id),
+        code: codeOf(outcome),
+        durationMs: call.clock.now() - startedAt,
+      };
+    }
+  }
+
   function line(call: ToolCall, outcome: ToolOutcome, startedAt: number): Record<string, unknown> {
     const { error, resolvedToolName } = outcome;
     const notes = [...call.notes, ...outcome.notes];
     return {
-      tool: printable(call.name),
-      ...(resolvedToolName !== call.name && { resolvedTool: printable(resolvedToolName) }),
-      toolCallId: printable(call.id),
+      tool: word(call.name),
+      ...(resolvedToolName !== call.name && { resolvedTool: word(resolvedToolName) }),
+      toolCallId: word(call.id),
       code: codeOf(outcome),
       durationMs: call.clock.now() - startedAt,
       inputKeys: names(Object.keys(call.input ?? {})),
       inputCharacters: call.malformed?.rawArguments?.length ?? JSON.stringify(call.input).length,
       outputCharacters: sizeOfContent(outcome),
-      ...(notes.length > 0 && { notes: names(notes.map(({ type }) => type)) }),
+      ...(notes.length > 0 && { notes: names(notes.map((note) => String(note?.type))) }),
       ...(error && { errorId: error.errorId, executed: error.executed }),
       ...(error && 'cause' in error && { err: described(error.cause) }),
-      ...(hasValues(call, outcome) && { input: cleaned(call.input), output: cleaned(outcome.content) }),
+      ...(hasValues(call, outcome) && { input: cleaned(call.input), output: cleaned(withoutBytes(outcome.content)) }),
     };
+  }
+
+  function names(all: readonly string[]): readonly string[] {
+    return all.slice(0, MAX_NAMES).map(word);
+  }
+
+  /** A name as a model may have made it up: with a secret in it. Redacted before it is cut, like values. */
+  function word(name: string): string {
+    return printable(name.length < SHORTEST_SECRET ? name : String(redact(name)));
   }
 
   /** Both tools have to agree, where another one ran than the one that was asked for. */
@@ -132,8 +159,14 @@ function isOn(logger: CallLogger, level: 'info' | 'warn' | 'error'): boolean {
   }
 }
 
-function names(all: readonly string[]): readonly string[] {
-  return all.slice(0, MAX_NAMES).map(printable);
+/** Content with the sizes of media in the place of their bytes, which tell nobody anything and may hold secrets no pattern finds. */
+function withoutBytes(content: Content): unknown {
+  if (typeof content === 'string') return content;
+  return content.map((part) => {
+    if (!('data' in part) || part.data === undefined) return part;
+    const { data } = part;
+    return { ...part, data: `${typeof data === 'string' ? Buffer.byteLength(data, 'base64') : data.byteLength} bytes` };
+  });
 }
 
 function sizeOfContent({ content }: ToolOutcome): number {

@@ -28,6 +28,7 @@ import {
   type ToolCall,
   type ToolError,
   type ToolOutcome,
+  toJson,
   withNote,
 } from '../src/index.ts';
 
@@ -58,6 +59,21 @@ const REMEDY = 'ask for less at a time: narrower arguments, a page, a range.';
 const leftOutMarker: Marker = (leftOut, total, unit) =>
   `\n[… ${leftOut} of ${total} ${unit} left out. To see them, ${REMEDY}]\n`;
 
+/** A host's marker whose faults cost no answer. */
+function trusty(marker: Marker): Marker {
+  return (...sizes) => {
+    try {
+      const text: unknown = marker(...sizes);
+      return typeof text === 'string' ? text : leftOutMarker(...sizes);
+    } catch {
+      return leftOutMarker(...sizes);
+    }
+  };
+}
+
+/** Characters of a part beside its text, its bytes or its address that are not counted, such as its type. */
+const FREE_FIELDS = 200;
+
 /**
  * Keeps an answer within a size: text is cut, JSON is shrunk and stays JSON, media and structured data are whole or replaced. An
  * answer within the limits passes untouched; an error is an answer like any other.
@@ -76,7 +92,8 @@ export function outputLimit(options: OutputLimitOptions = {}): Middleware {
     structuredLimit: perToolCheck(isSize(0)),
     marker: isFunction,
   });
-  const { unit = 'characters', marker = leftOutMarker } = options;
+  const { unit = 'characters' } = options;
+  const marker = options.marker === undefined ? leftOutMarker : trusty(options.marker);
   const limitOf = perTool(options.limit, 50_000);
   const keepOf = perTool<Keep>(options.keep, 'both');
   const mediaLimitOf = perTool(options.mediaLimit, 5_000_000);
@@ -133,20 +150,33 @@ function limitContent(outcome: ToolOutcome, cut: CutOptions, mediaLimit: number)
 /** The parts, with a few words in the place of each there is no room for. */
 function withoutLarge(parts: readonly ContentPart[], cut: CutOptions, mediaLimit: number): readonly ContentPart[] {
   let mediaRoom = mediaLimit;
-  let linkRoom = cut.limit;
+  let fieldRoom = cut.limit;
   return parts.map((part) => {
-    if (part.type === 'text') return part;
-    if (part.type === 'resource_link') {
-      const size = sizeOf([part.uri, part.name, part.description].join(' '), cut.unit);
-      if (size > linkRoom) return descriptorOf(part, `${size} ${cut.unit}`);
-      linkRoom -= size;
-    } else {
-      const bytes = bytesOf(part);
-      if (bytes > mediaRoom) return descriptorOf(part, `${bytes} bytes`);
-      mediaRoom -= bytes;
-    }
+    const fields = sizeOfFields(part, cut.unit);
+    if (fields > fieldRoom)
+      return part.type === 'text' ? { type: 'text', text: part.text } : descriptorOf(part, `${fields} ${cut.unit}`);
+    fieldRoom -= fields;
+    if (part.type === 'text' || part.type === 'resource_link') return part;
+    const bytes = bytesOf(part);
+    if (bytes > mediaRoom) return descriptorOf(part, `${bytes} bytes`);
+    mediaRoom -= bytes;
     return part;
   });
+}
+
+/** The size of what a part has beside what it is made for; of a link, all of it. */
+function sizeOfFields(part: ContentPart, unit: SizeUnit): number {
+  const fields = Object.entries(part).filter(([key, value]) => value !== undefined && !isCountedApart(part, key));
+  if (fields.length === 0) return 0;
+  const texts = fields.map(([, value]) => (typeof value === 'string' ? value : JSON.stringify(toJson(value))));
+  const size = sizeOf(texts.join(' '), unit);
+  return part.type === 'resource_link' || size > FREE_FIELDS ? size : 0;
+}
+
+/** Whether a field has a limit of its own, or needs none. */
+function isCountedApart({ type }: ContentPart, key: string): boolean {
+  if (key === 'type') return true;
+  return type === 'text' ? key === 'text' : type !== 'resource_link' && (key === 'data' || key === 'url');
 }
 
 function bytesOf({ data, url = '' }: MediaPart): number {
@@ -209,7 +239,7 @@ function jsonOf(text: string): JsonValue | undefined {
 
 function limitError(error: ToolError, cut: CutOptions): ToolError {
   const { message } = error;
-  if (sizeOf(message, cut.unit) <= cut.limit) return error;
+  if (sizeOf(message, cut.unit) <= cut.limit && message.isWellFormed()) return error;
   const small = { ...error, message: cutTexts([message.toWellFormed()], cut).join('') };
   // It is not enumerable, so that serialising an error never shows it.
   return 'cause' in error ? Object.defineProperty(small, 'cause', { value: error.cause }) : small;

@@ -106,8 +106,10 @@ interface Bounds {
 /** Deepest nesting that is tried. */
 const MAX_SHOWN_DEPTH = 64;
 
-/** JSON text of at most `limit` for a value that is larger: fewer items, shorter texts, and remarks that say so. */
+/** JSON text of at most `limit`: of a value that is larger with fewer items, shorter texts, and remarks that say so. */
 export function shrinkJson(value: JsonValue, limit: number, unit: SizeUnit): string {
+  const whole = isJsonLonger(value, limit) ? undefined : JSON.stringify(value);
+  if (whole !== undefined && sizeOf(whole, unit) <= limit) return whole;
   let bounds: Bounds = { items: Math.ceil(limit / 4), text: Math.ceil(limit / 2), depth: MAX_SHOWN_DEPTH };
   while (bounds.items > 0) {
     const clipped = new Clip(bounds, limit).of(value, bounds.depth);
@@ -179,24 +181,28 @@ class Clip {
   }
 }
 
-/** Whether the JSON text of a value is longer than so many characters. Stops as soon as it knows. */
+/** Nesting beyond which a value counts as too long for any limit: what goes over it may run out of stack. */
+const MAX_MEASURED_DEPTH = 1000;
+
+/** Whether the JSON text of a value is longer than so many characters, or nests a thousand levels. Stops as soon as it knows. */
 export function isJsonLonger(value: JsonValue, limit: number): boolean {
-  return remaining(value, limit) < 0;
+  return remaining(value, limit, MAX_MEASURED_DEPTH) < 0;
 }
 
-function remaining(value: JsonValue, room: number): number {
+function remaining(value: JsonValue, room: number, depth: number): number {
   if (typeof value === 'string') return room - jsonLength(value, room);
   if (typeof value !== 'object' || value === null) return room - String(value).length;
+  if (depth <= 0) return Number.NEGATIVE_INFINITY;
   // The opening bracket; then, for each item, a comma or the closing one.
   let left = room - 1;
   if (Array.isArray(value)) {
-    for (let index = 0; index < value.length && left >= 0; index++) left = remaining(value[index], left - 1);
+    for (let index = 0; index < value.length && left >= 0; index++) left = remaining(value[index], left - 1, depth - 1);
     return value.length === 0 ? left - 1 : left;
   }
   const keys = Object.keys(value);
   for (let index = 0; index < keys.length && left >= 0; index++) {
     const key = keys[index] as string;
-    left = remaining((value as JsonObject)[key] as JsonValue, left - 2 - jsonLength(key, left));
+    left = remaining((value as JsonObject)[key] as JsonValue, left - 2 - jsonLength(key, left), depth - 1);
   }
   return keys.length === 0 ? left - 1 : left;
 }

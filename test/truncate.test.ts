@@ -9,7 +9,10 @@ import {
   type SizeUnit,
   shrinkJson,
   sizeOf,
+  toJson,
 } from 'toolonion';
+import { anything } from './support/anything.ts';
+import { nested } from './support/hostile.ts';
 
 const marker: Marker = (leftOut, total, unit) => `[${leftOut}/${total} ${unit}]`;
 const keeps: readonly Keep[] = ['head', 'tail', 'both'];
@@ -167,6 +170,37 @@ describe('shrinkJson', () => {
     );
   });
 
+  test('gives JSON within the limit as it is, and JSON within the limit for anything else', () => {
+    fc.assert(
+      fc.property(anything, fc.nat(300), fc.constantFrom(...units), (given, extra, unit) => {
+        const value = toJson(given);
+        const whole = JSON.stringify(value);
+        const limit = smallest[unit] + extra;
+        const text = shrinkJson(value, limit, unit);
+        if (sizeOf(whole, unit) <= limit) expect(text).toBe(whole);
+        expect(() => JSON.parse(text)).not.toThrow();
+        expect(sizeOf(text, unit)).toBeLessThanOrEqual(limit);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test.each([Number.POSITIVE_INFINITY, 0.5, 3.7, 0, -1, Number.NEGATIVE_INFINITY])(
+    'gives JSON for a limit of %p',
+    (limit) => {
+      for (const unit of units) {
+        const text = shrinkJson({ a: ['x'.repeat(100)] }, limit, unit);
+        expect(JSON.parse(text)).toEqual(limit === Number.POSITIVE_INFINITY ? { a: ['x'.repeat(100)] } : '…');
+      }
+    },
+  );
+
+  test('ends for what nests deeper than any stack', () => {
+    const text = shrinkJson(nested(1_000_000) as JsonValue, 10_000, 'characters');
+    expect(text).toMatch(/^\{"a":.*"…"\}+$/);
+    expect(() => JSON.parse(text)).not.toThrow();
+  });
+
   test('says how much of a text, a list and an object is missing', () => {
     const value = { texts: ['x'.repeat(1000)], rows: Array(1000).fill(1) };
     const json = JSON.parse(shrinkJson(value, 400, 'characters'));
@@ -235,6 +269,11 @@ describe('isJsonLonger', () => {
   ])('measures %s', (text) => {
     expect(isJsonLonger(JSON.parse(text), text.length - 1)).toBe(true);
     expect(isJsonLonger(JSON.parse(text), text.length)).toBe(false);
+  });
+
+  test('counts what nests a thousand levels as longer, and ends', () => {
+    expect(isJsonLonger(nested(990) as JsonValue, Number.POSITIVE_INFINITY)).toBe(false);
+    expect(isJsonLonger(nested(1_000_000) as JsonValue, Number.POSITIVE_INFINITY)).toBe(true);
   });
 
   test('stops as soon as it knows', () => {

@@ -301,6 +301,40 @@ describe('what a line holds', () => {
     expect(keys[0]?.length).toBeLessThan(100);
   });
 
+  test('O01: a secret in the name of a key, of a tool or of an id is taken out, before it is cut', async () => {
+    const { dispatch, lines, text } = setUp(() => 'hello', {}, [validation()]);
+    const secret = `ghp_${'a1B2'.repeat(9)}`;
+    await dispatch({ id: `id ${secret}`, name: `${'n'.repeat(40)} ${secret}`, arguments: { [secret]: 1 } });
+    await dispatch({ arguments: { [`${'k'.repeat(40)} ${secret}`]: 1, 'password=hunter2': 1 } });
+    expect(lines[0]).toMatchObject({ toolCallId: 'id [REDACTED]', inputKeys: ['[REDACTED]'] });
+    expect(text()).not.toMatch(/ghp_|hunter2/);
+  });
+
+  test('media are told by their size', async () => {
+    const media = { type: 'image', mimeType: 'image/png' };
+    const parts = [
+      { ...media, data: new Uint8Array(20_000) },
+      { ...media, data: 'AAAA' },
+      { ...media, url: 'https://h/a' },
+    ];
+    const { dispatch, lines } = setUp(() => parts, { values: true });
+    await dispatch();
+    expect(lines[0]?.['output']).toEqual([{ ...media, data: '20000 bytes' }, { ...media, data: '3 bytes' }, parts[2]]);
+  });
+
+  test.each<[string, unknown]>([
+    ['that is none', null],
+    ['without a type', { message: 'x' }],
+    ['of an odd type', { type: Symbol('x') }],
+    ['that cannot be read', unreadable()],
+  ])('O04: a line is written though a layer left a note %s', async (_, note) => {
+    const notes: Middleware = async (call, next) => ({ ...(await next(call)), notes: [note as never] });
+    const { dispatch, lines } = setUp(() => 'hello', {}, [notes]);
+    await dispatch();
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatchObject({ level: INFO, tool: 'greet', toolCallId: 'call_1', code: 'ok', durationMs: 0 });
+  });
+
   test('a name and an id made up by a model are short and printable', async () => {
     const { dispatch, lines } = setUp(() => 'hello');
     await dispatch({ id: `\n${'i'.repeat(1000)}`, name: `\u001b[31m${'n'.repeat(1000)}` });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import {
   type Content,
   type ContentPart,
@@ -11,6 +12,7 @@ import {
   type Marker,
   type Middleware,
   named,
+  sizeOf,
   type ToolDispatchResult,
   ToolFailure,
   type ToolOutcome,
@@ -18,6 +20,8 @@ import {
   textOf,
 } from 'toolonion';
 import { type OutputLimitOptions, outputLimit } from 'toolonion/middleware';
+import { anything } from '../support/anything.ts';
+import { nested } from '../support/hostile.ts';
 import { lookout } from '../support/lookout.ts';
 
 /** The result of a tool that answers this, its layer's answer, and what the layer was given. */
@@ -48,6 +52,7 @@ async function contentOf(answer: unknown, options?: OutputLimitOptions): Promise
 const text = 'aé€😀'.repeat(100);
 /** A short mark, so that small limits have room for some text. */
 const short: Marker = (leftOut) => `[${leftOut}]`;
+const large = 'x'.repeat(5000);
 const link = (description: string): ContentPart => ({ type: 'resource_link', uri: 'file:///a', description });
 const image = (bytes: number): ContentPart => ({ type: 'image', mimeType: 'image/png', data: new Uint8Array(bytes) });
 const says = (text: string): ContentPart => ({ type: 'text', text });
@@ -157,6 +162,22 @@ describe('a text that is too long', () => {
     );
   });
 
+  test.each<[string, Marker]>([
+    ['throws', () => raise('no marker')],
+    ['gives no text', () => undefined as never],
+    ['gives a promise', () => Promise.resolve('…') as never],
+  ])('has the usual marker where the host’s %s', async (_, marker) => {
+    const { result } = await limited(() => 'x'.repeat(1000), { limit: 300, keep: 'head', marker });
+    expect(result).toMatchObject({ isError: false, content: expect.stringMatching(/^x+\n\[… \d+ of 1000 characters/) });
+  });
+
+  test('I02: is put right in the message of an error, as in its content', async () => {
+    const { result } = await limited(() => {
+      throw new ToolFailure('a\ud83d');
+    });
+    expect(result).toMatchObject({ content: 'a\ufffd', error: { message: 'a\ufffd' } });
+  });
+
   test('is cut in an error too, in its content and its message, and the cause is kept', async () => {
     const cause = new Error('secret');
     const { result } = await limited(
@@ -220,7 +241,7 @@ describe('an answer of parts', () => {
     const parts: ContentPart[] = [{ type: 'image', url }, link('x'.repeat(500)), link('y')];
     expect(await contentOf(parts, { mediaLimit: 100, limit: 200 })).toEqual([
       says('[image of 122 bytes left out: too large. Ask for a smaller one.]'),
-      says('[resource_link of 511 characters left out: too large. Ask for a smaller one.]'),
+      says('[resource_link of 510 characters left out: too large. Ask for a smaller one.]'),
       link('y'),
     ]);
   });
@@ -230,6 +251,39 @@ describe('an answer of parts', () => {
     expect(content.reduce((size, part) => size + (part.type === 'text' ? part.text.length : 0), 0)).toBeLessThanOrEqual(
       500,
     );
+  });
+
+  test.each<[string, object, string]>([
+    ['the name of a picture', { type: 'image', mimeType: 'image/png', data: 'AAAA', name: large }, 'image of 5010'],
+    ['the type of a file', { type: 'file', mimeType: large, data: 'AAAA' }, 'file of 5000'],
+    ['a link’s type', { type: 'resource_link', uri: 'a', mimeType: large }, 'resource_link of 5002'],
+    [
+      'a link’s description that is no text',
+      { type: 'resource_link', uri: 'a', description: { large } },
+      'link of 5014',
+    ],
+    ['a link’s field nobody knows', { type: 'resource_link', uri: 'a', _meta: [large] }, 'link of 5006'],
+  ])('cannot hide a large text in %s', async (_, part, says) => {
+    const { result } = await limited(() => [part], { limit: 1000 });
+    expect(result.content).toEqual([{ type: 'text', text: expect.stringContaining(`${says} characters`) }]);
+    expect(result.notes).toMatchObject([{ type: 'truncated', message: 'Parts left out whole: 1.' }]);
+  });
+
+  test('cannot hide a large text in what nobody knows beside a text, which stays', async () => {
+    const parts = [
+      { type: 'text', text: 'a', data: 'small' },
+      { type: 'text', text: 'b', data: { large } },
+    ];
+    expect(await contentOf(parts, { limit: 1000 })).toEqual([parts[0], says('b')]);
+  });
+
+  test('ends for a part that throws when it is made text', async () => {
+    const hostile = {
+      type: 'resource_link',
+      uri: 'a',
+      description: { toString: () => raise('no'), toJSON: () => raise('no') },
+    };
+    expect((await limited(() => [hostile], { limit: 10 })).result.isError).toBe(false);
   });
 
   test('keeps fields of its parts that nobody here knows', async () => {
@@ -325,11 +379,65 @@ describe('structured data', () => {
   });
 });
 
+test('structured data that a layer made too deep for any stack is left out', async () => {
+  const deepens: Middleware = named('deepens', async (call, next) => ({
+    ...(await next(call)),
+    structured: nested(100_000) as JsonValue,
+  }));
+  const { result } = await limited(() => 'a', {}, [deepens]);
+  expect(result).toMatchObject({ isError: false, content: 'a', notes: [{ type: 'truncated' }] });
+  expect('structured' in result).toBe(false);
+});
+
+test('whatever a tool answers, its text is within the limit and well-formed, and what was JSON is JSON', async () => {
+  const part = fc.oneof(
+    fc.record({ type: fc.constant('text'), text: fc.string({ unit: 'binary', maxLength: 80 }) }),
+    fc.record({ type: fc.constant('resource_link'), uri: fc.string({ maxLength: 80 }) }),
+    fc.record({ type: fc.constant('image'), mimeType: fc.string(), data: fc.uint8Array({ maxLength: 80 }) }),
+  );
+  const answer = fc.oneof(anything, fc.string({ unit: 'binary', maxLength: 200 }), fc.array(part, { maxLength: 5 }));
+  const units = fc.constantFrom('characters' as const, 'bytes' as const);
+  await fc.assert(
+    fc.asyncProperty(
+      answer,
+      fc.nat(150),
+      units,
+      fc.constantFrom('head' as const, 'tail' as const, 'both' as const),
+      async (given, extra, unit, keep) => {
+        const limit = 5 + extra;
+        const { result, given: whole } = await limited(() => given, {
+          limit,
+          unit,
+          keep,
+          mediaLimit: 50,
+          structuredLimit: 50,
+        });
+        expect(result.error).toBeUndefined();
+        const { content, structured } = result;
+        const texts =
+          typeof content === 'string'
+            ? [content]
+            : content.flatMap((each) => (each.type === 'text' ? [each.text] : []));
+        expect(texts.every((each) => each.isWellFormed())).toBe(true);
+        expect(texts.reduce((size, each) => size + sizeOf(each, unit), 0)).toBeLessThanOrEqual(limit);
+        if (whole?.structured !== undefined && typeof whole.structured === 'object' && whole.structured !== null)
+          expect(() => JSON.parse(String(content))).not.toThrow();
+        if (structured !== undefined) expect(structured).toBe(whole?.structured);
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
 test('fields of an outcome that nobody here knows survive', async () => {
   const adds: Middleware = named('adds', async (call, next) => ({ ...(await next(call)), cost: 5 }));
   const { result } = await limited(() => answerOf('x'.repeat(1000)), { limit: 50, structuredLimit: 10 }, [adds]);
   expect(result).toMatchObject({ cost: 5, notes: [{ type: 'truncated' }, { type: 'truncated' }] });
 });
+
+function raise(message: string): never {
+  throw new Error(message);
+}
 
 function answerOf(content: string): ToolOutput {
   return ToolOutput.json({ content }, content);
