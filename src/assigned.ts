@@ -26,12 +26,17 @@ export interface Span {
 /** A quote, or what stands for one in HTML, in an address, in JSON. */
 const ENTITY = '(?:&quot;|&#34;|%22|\\\\u0022)?';
 
-/** A name and what says that its value follows: `"apiKey": `, `DB_PASSWORD=`, `\"token\":`, `user[password]=`, `token: string = `. */
+/** A name in quotes, or without. */
+const NAMED =
+  '(?:(?<!\\\\)(?<mark>\\\\{0,31}["\'`])(?<quoted>[^"\'`\\\\\\r\\n]{2,64})\\k<mark>|(?<![\\w.-])(?<bare>[\\w.-]{2,200}))';
+
+/** What says that a value follows, a type before it included; a comma does between the items of a list. */
+const SIGN =
+  '(?::[ \\t]{0,3}[A-Za-z_][\\w.<>|[\\]]{0,40}[ \\t]{1,9}=(?![=>])|:=|=>|=(?!=)|:|(?<=["\'`]),|%(?:25){0,2}3[AaDd]|\\\\u003[Dd])';
+
+/** A name and the beginning of its value: `"apiKey": `, `DB_PASSWORD=`, `\"token\":`, `user[password]=`, `token: string = `. */
 const ASSIGNMENT = new RegExp(
-  '(?:(?<!\\\\)(?<mark>\\\\{0,31}["\'`])(?<quoted>[^"\'`\\\\\\r\\n]{2,64})\\k<mark>|(?<![\\w.-])(?<bare>[\\w.-]{2,200}))' +
-    `(?:\\[?\\]|(?:%5B)?%5D)?${ENTITY}` +
-    '(?<sign>[ \\t]{0,9}(?::[ \\t]{0,3}[A-Za-z_][\\w.<>|[\\]]{0,40}[ \\t]{1,9}=(?![=>])|:=|=>|=(?!=)|:|(?<=["\'`]),|%(?:25){0,2}3[AaDd]|' +
-    `\\\\u003[Dd])[ \\t]{0,9})${ENTITY}`,
+  `${NAMED}(?:\\[?\\]|(?:%5B)?%5D)?${ENTITY}(?<sign>[ \\t]{0,9}${SIGN}[ \\t]{0,9})${ENTITY}`,
   'g',
 );
 
@@ -40,7 +45,7 @@ const FLAG = /(?<![\w-])(?<bare>--?[A-Za-z][\w-]{1,64})(?<sign>[ \t]{1,9})(?=[^\
 
 /** A sentence that tells a secret. */
 const STATED =
-  /(?<bare>password|passphrase|passcode|secret|token|api[ _-]?key)(?<sign>[ \t]{1,3}(?:is|was)[ \t]{0,3}:?[ \t]{1,3})/gi;
+  /(?<bare>password|passphrase|passcode|secret|token|api[ _-]?key)(?<sign>[ \t]{1,3}(?:is|was)[ \t]{0,3}:?[ \t]+)/gi;
 
 /** An element of XML or HTML. */
 const ELEMENT = /<(?<bare>[\w.:-]{2,64})(?<sign>(?:\s[^<>]{0,400})?>)/g;
@@ -65,8 +70,12 @@ const NAME = /[\w .:@-]{2,64}/y;
 const SCHEME = /^(?:bearer|basic|token|digest|negotiate|api-?key|bot)$/i;
 
 /** Words of messages, where a secret could stand. */
-const NO_SECRET =
-  /^(?:null|undefined|none|nil|true|false|yes|no|ok|required|missing|invalid|expired|empty|optional|unset|hidden|redacted|string|str|number|boolean|object|array|any|unknown|is|was|are|to|or|and|for|with|as|in|on|from|if|when|not|must|should|can|cannot|will|flag|option|argument|instead|\*+|\.+|\$)$/i;
+const NO_SECRET = new RegExp(
+  '^(?:null|undefined|none|nil|true|false|yes|no|ok|required|missing|invalid|expired|empty|optional|unset|hidden|redacted|' +
+    'string|str|number|boolean|object|array|any|unknown|is|was|are|to|or|and|for|with|as|in|on|from|if|when|not|must|should|' +
+    'can|cannot|will|flag|option|argument|instead|\\*+|\\.+|\\$)$',
+  'i',
+);
 
 /** What refers to a value that stands elsewhere: a variable, a property. */
 const REFERENCE = /^(?:\$[A-Z_][A-Z0-9_]*|%[A-Z_]+%|[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][A-Za-z_$]*)+)$/;

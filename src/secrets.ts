@@ -136,7 +136,7 @@ const KEY_ENDS = '-{4,5} ?END [A-Z0-9 ]{0,60}PRIVATE KEY(?: BLOCK)? ?-{4,5}';
 export const KEY_BEGINNING: RegExp = new RegExp(KEY_BEGINS);
 export const KEY_END: RegExp = new RegExp(KEY_ENDS);
 
-/** Shapes of secrets that give themselves away, with what stays before one as a group. Each is linear in the length of the text. */
+/** Shapes of secrets that give themselves away; a group is what stays. Each is linear in the length of the text. */
 export const SECRET_SHAPES: readonly RegExp[] = [
   new RegExp(`${KEY_BEGINS}[\\s\\S]*?(?:${KEY_ENDS}|$)`, 'g'),
   /\bPrivate-Lines: \d+[\s\S]*?(?:Private-MAC: *[0-9a-f]+|$)/g,
@@ -146,7 +146,8 @@ export const SECRET_SHAPES: readonly RegExp[] = [
   new RegExp(`(?<![A-Za-z0-9])(?:${TOKENS.map(({ source }) => source).join('|')})`, 'g'),
   /(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,9999}(?:\.[A-Za-z0-9_-]{0,99999}){2,4}/g,
   // Addresses that let anybody who knows them write.
-  /\bhooks\.slack\.com\/[a-z]+\/[\w/]{20,}|\bdiscord(?:app)?\.com\/api\/webhooks\/[\w/-]{20,}|\bwebhook\.office\.com\/[\w/@-]{20,}/g,
+  /\bhooks\.slack\.com\/[a-z]+\/[\w/]{20,}/g,
+  /\b(?:discord(?:app)?\.com\/api\/webhooks|webhook\.office\.com\/[a-z\d]+)\/[\w/@-]{20,}/g,
   // A number before a slash is the port of a host.
   /\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s/:@"'<>]{0,200}:(?:[^\s/"'<>]{1,200}|(?!\d{1,5}[/?#])[^\s@"'<>]{1,200})@/gi,
   /(:\/\/)(?=[A-Za-z_-]{0,99}\d)[\w-]{20,200}(?=@)/g,
@@ -158,5 +159,5 @@ export const SECRET_SHAPES: readonly RegExp[] = [
   /(\bmachine\s{1,3}\S{1,99}\s{1,3}login\s{1,3}\S{1,99}\s{1,3}password\s{1,3})\S+/gi,
   /(\b(?:password|identified by)\s{1,3}')[^'\r\n]+(?=')/gi,
   // A field of a form that is sent in parts.
-  /(\bname="[\w.[\]-]{0,60}(?:passw(?:or)?d|secret|token|api_?key)\d?\]?"(?:;[^\r\n]{0,99})?\r?\n(?:[^\r\n]{1,99}\r?\n){0,3}\r?\n)[^\r\n]+/gi,
+  /(\bname="[\w.[\]-]{0,60}(?:password|secret|token|api_?key)\]?"[^\r\n]{0,99}\r?\n(?:[^\r\n]{1,99}\r?\n){0,3}\r?\n)[^\r\n]+/gi,
 ];
