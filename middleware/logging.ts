@@ -48,6 +48,9 @@ const MAX_NAMES = 20;
 /** Characters below which a name is too short to hold a secret that a shape gives away. */
 const SHORTEST_SECRET = 15;
 
+/** Names that are remembered as they are shown. */
+const MAX_WORDS = 1000;
+
 /** Characters of JSON one value of a line may have. */
 const MAX_VALUE = 10_000;
 
@@ -70,6 +73,7 @@ export function logging(options: LoggingOptions = {}): Middleware {
   const { logger = pino(pino.destination({ dest: 2, sync: true })) } = options;
   const valuesOf = perTool(options.values, false);
   const redact = redactor(options.redact);
+  const words = new Map<string, string>();
 
   return named('logging', function logging(call, next) {
     // Nothing is more severe: a logger that is off costs this question.
@@ -84,26 +88,12 @@ export function logging(options: LoggingOptions = {}): Middleware {
     try {
       const level = outcome.error?.code === 'internal' ? 'error' : outcome.isError ? 'warn' : 'info';
       if (!isOn(logger, level)) return outcome;
-      const written: unknown = logger[level](lineOf(call, outcome, startedAt), 'tool call');
+      const written: unknown = logger[level](line(call, outcome, startedAt), 'tool call');
       if (isPromise(written)) written.then(undefined, () => {});
     } catch {
       // The call is worth more than its line.
     }
     return outcome;
-  }
-
-  /** Where a layer left something that cannot be read, a short line is better than none. */
-  function lineOf(call: ToolCall, outcome: ToolOutcome, startedAt: number): Record<string, unknown> {
-    try {
-      return line(call, outcome, startedAt);
-    } catch {
-      return {
-        tool: word(call.name),
-        toolCallId: word(call.id),
-        code: codeOf(outcome),
-        durationMs: call.clock.now() - startedAt,
-      };
-    }
   }
 
   function line(call: ToolCall, outcome: ToolOutcome, startedAt: number): Record<string, unknown> {
@@ -112,13 +102,13 @@ export function logging(options: LoggingOptions = {}): Middleware {
     return {
       tool: word(call.name),
       ...(resolvedToolName !== call.name && { resolvedTool: word(resolvedToolName) }),
-      toolCallId: word(call.id),
+      toolCallId: printable(call.id),
       code: codeOf(outcome),
       durationMs: call.clock.now() - startedAt,
       inputKeys: names(Object.keys(call.input ?? {})),
       inputCharacters: call.malformed?.rawArguments?.length ?? JSON.stringify(call.input).length,
       outputCharacters: sizeOfContent(outcome),
-      ...(notes.length > 0 && { notes: names(notes.map((note) => String(note?.type))) }),
+      ...(notes.length > 0 && { notes: names(notes.map(({ type }) => type)) }),
       ...(error && { errorId: error.errorId, executed: error.executed }),
       ...(error && 'cause' in error && { err: described(error.cause) }),
       ...(hasValues(call, outcome) && { input: cleaned(call.input), output: cleaned(withoutBytes(outcome.content)) }),
@@ -131,7 +121,14 @@ export function logging(options: LoggingOptions = {}): Middleware {
 
   /** A name as a model may have made it up: with a secret in it. Redacted before it is cut, like values. */
   function word(name: string): string {
-    return printable(name.length < SHORTEST_SECRET ? name : String(redact(name)));
+    if (name.length < SHORTEST_SECRET) return printable(name);
+    const known = words.get(name);
+    if (known !== undefined) return known;
+    const clean = printable(String(redact(name)));
+    // The same names come again and again, and looking for secrets costs as much as the rest of a line.
+    if (words.size >= MAX_WORDS) words.clear();
+    words.set(name, clean);
+    return clean;
   }
 
   /** Both tools have to agree, where another one ran than the one that was asked for. */

@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import { nanoid } from 'nanoid';
-import { isErrorLike, kindOf, toJson } from './json.ts';
+import { isErrorLike, type JsonValue, kindOf, toJson } from './json.ts';
 import { nearestNames } from './similarity.ts';
 import { shrinkJson } from './truncate.ts';
 
@@ -345,8 +345,19 @@ function membersOf(thrown: object): readonly unknown[] | undefined {
 function jsonOf(thrown: object): string {
   if (isErrorLike(thrown)) return NO_MESSAGE();
   const json = toJson(thrown);
-  const text = JSON.stringify(json);
-  return text.length <= JSON_LIMIT ? text : shrinkJson(json, JSON_LIMIT, 'characters');
+  // Texts are cut between words only, and in the end left out: what shrinks JSON would cut a secret in half.
+  for (const limit of TEXT_LIMITS) {
+    const text = withTexts(json, limit);
+    if (text.length <= JSON_LIMIT) return text;
+  }
+  return shrinkJson(JSON.parse(withTexts(json, 0)), JSON_LIMIT, 'characters');
+}
+
+/** Characters each text of such an object may have, tried in turn. */
+const TEXT_LIMITS = [TEXT_LIMIT, 200, 20];
+
+function withTexts(json: JsonValue, limit: number): string {
+  return JSON.stringify(json, (_, value) => (typeof value === 'string' ? clipped(value, limit) : value));
 }
 
 /** Cut between two words: half a secret would get past a redactor. */

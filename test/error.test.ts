@@ -10,6 +10,7 @@ import {
   describeError,
   notFound,
   printable,
+  redactor,
   type ToolErrorCode,
   ToolFailure,
   toolError,
@@ -340,4 +341,18 @@ describe('describeError', () => {
       }),
     );
   });
+});
+
+test('what tells of a thrown object is cut so that a redactor finds each secret whole, or nothing of it', () => {
+  const secret = `ghp_${'a1B2'.repeat(9)}`;
+  const redact = redactor();
+  for (let before = 0; before < 4000; before += 17) {
+    for (const filler of ['x', 'x ']) {
+      const thrown = {
+        detail: `${filler.repeat(before)} ${secret} ${'y '.repeat(1000)}`,
+        list: Array(50).fill(secret),
+      };
+      expect(JSON.stringify(redact(describeError(thrown)))).not.toContain('ghp_');
+    }
+  }
 });

@@ -88,7 +88,7 @@ describe('values', () => {
   test('O01: a secret is not shown either where a model took it for a name', async () => {
     const { dispatch, shown } = setUp(() => 'ok');
     const secret = `ghp_${'a1B2'.repeat(9)}`;
-    await dispatch({ id: secret, arguments: { [secret]: 1, [`password=${SECRET}`]: 1 } });
+    await dispatch({ arguments: { [secret]: 1, [`password=${SECRET}`]: 1 } });
     await dispatch({ name: `fetch ${secret}` });
     await dispatch({ arguments: `{"token":"${SECRET}",,}` });
     expect(shown()).not.toMatch(/ghp_|Sw0rdfish/);
