@@ -1,6 +1,6 @@
 import { canonicalJson } from './canonical.ts';
 import { copyJson, isPlainObject, type JsonObject, kindOf, MAX_DEPTH } from './json.ts';
-import { faultIndexOf, type JsonReading, readJson, SEVERAL } from './json-reader.ts';
+import { faultIndexOf, type JsonReading, readJson, SEVERAL, SINGLE_QUOTES } from './json-reader.ts';
 
 /** Why arguments could not be read. */
 export class MalformedArguments {
@@ -93,8 +93,13 @@ function readLoosely(text: string, mayRepair: boolean, encodings: number): Malfo
   if (!mayRepair && (ending !== 'complete' || slips.length > 0)) return syntaxError(text, reading);
   if (ending === 'cut_off') return new MalformedArguments('truncated', 'They stop in the middle.', text);
   if (ending === 'fault' || slips.some(({ plain }) => !plain)) return syntaxError(text, reading);
-  if (typeof value === 'string' && values.length === 1 && encodings < MAX_ENCODINGS && mayRepair)
-    return decoded(text, value, mayRepair, encodings);
+  const repairs = slips.map(({ kind }) =>
+    kind === SEVERAL ? `the same object ${values.length} times, taken once` : kind,
+  );
+  if (values.length === 1 && mayRepair) {
+    if (value === null) return new RepairedArguments(NOTHING, repairs);
+    if (typeof value === 'string' && encodings < MAX_ENCODINGS) return decoded(text, value, reading, encodings);
+  }
   if (!values.every(isPlainObject))
     return notAnObject(
       values.find((each) => !isPlainObject(each)),
@@ -103,9 +108,6 @@ function readLoosely(text: string, mayRepair: boolean, encodings: number): Malfo
   const unfit = unfitIn(values, text);
   if (unfit !== undefined) return unfit;
   if (new Set(values.map(canonicalJson)).size > 1) return severalObjects(values.length, text);
-  const repairs = slips.map(({ kind }) =>
-    kind === SEVERAL ? `the same object ${values.length} times, taken once` : kind,
-  );
   return new RepairedArguments(value as JsonObject, repairs);
 }
 
@@ -113,15 +115,25 @@ function readLoosely(text: string, mayRepair: boolean, encodings: number): Malfo
 function decoded(
   text: string,
   inner: string,
-  mayRepair: boolean,
+  reading: JsonReading,
   encodings: number,
 ): MalformedArguments | RepairedArguments {
   const within = 'JSON within a JSON text';
   if (/^\s*(?:null\s*)?$/.test(inner)) return new RepairedArguments(NOTHING, [within]);
-  const read = readLoosely(inner, mayRepair, encodings + 1);
-  if (read instanceof RepairedArguments) return new RepairedArguments(read.input, [within, ...read.repairs]);
+  const read = readLoosely(inner, true, encodings + 1);
+  if (read instanceof RepairedArguments) {
+    const isDoubtful = reading.slips.some(({ kind }) => kind === SINGLE_QUOTES) && meansAnother(text, read, encodings);
+    return isDoubtful ? syntaxError(text, reading) : new RepairedArguments(read.input, [within, ...read.repairs]);
+  }
   // What does not even begin as an object is just a text.
   return /^\s*\{/.test(inner) ? new MalformedArguments(read.reason, read.message, text) : notAnObject(inner, text);
+}
+
+/** Whether a text in single quotes is also, and otherwise, to be read as in a shell, where a backslash is a part of what is quoted. */
+function meansAnother(text: string, { input }: RepairedArguments, encodings: number): boolean {
+  if (!text.includes('\\')) return false;
+  const other = readLoosely(text.slice(text.indexOf("'") + 1, text.lastIndexOf("'")), true, encodings + 1);
+  return other instanceof RepairedArguments && canonicalJson(other.input) !== canonicalJson(input);
 }
 
 function unfitIn(value: unknown, text: string): MalformedArguments | undefined {

@@ -22,7 +22,10 @@ export interface JsonReading {
   readonly inexact: string | undefined;
 }
 
-/** Reads JSON, and text whose departures from it are plain. Linear, whatever the text is, and without recursion. */
+/**
+ * Reads JSON, and text whose departures from it are plain. Linear, whatever the text is, and without recursion; what nests deeper than
+ * a million levels is a fault.
+ */
 export function readJson(text: string): JsonReading {
   const reader = new Reader(text);
   const { ending, at } = reader.run();
@@ -47,12 +50,14 @@ export function faultIndexOf({ ending, at, slips }: JsonReading): number {
 
 /** The slip of a text that holds one value after the other. */
 export const SEVERAL = 'several values';
+/** The slip of a text value, or a key, between quotes of another kind. */
+export const SINGLE_QUOTES = 'single quotes';
 const CONTROL = 'a control character in a text';
 const ESCAPE_SLIP = 'an escape that JSON does not know';
 
 const SCALAR = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$/;
-const SCALAR_CUT_OFF = /^(?:-|-?(?:0|[1-9]\d*)(?:\.|(?:\.\d+)?[eE][+-]?)|t|tr|tru|f|fa|fal|fals|n|nu|nul)$/;
-const INTEGER = /^-?\d{16,}$/;
+const NUMBER_CUT_OFF = /^(?:-|-?(?:0|[1-9]\d*)(?:\.|(?:\.\d+)?[eE][+-]?))$/;
+const WORDS = ['true', 'false', 'null', 'True', 'False', 'None'];
 /** As Python writes them. */
 const PYTHON: ReadonlyMap<string, JsonValue> = new Map([
   ['True', true],
@@ -68,6 +73,9 @@ const ESCAPE_CUT_OFF = /^\\(?:u[\da-fA-F]{0,3})?$/;
 const FENCE = /```\w*/y;
 /** What marks the parts of a model's own writing: `<|call|>`, `</tool_call>`, `<end_of_turn>`. */
 const CONTROL_TOKEN = /<\/?[|\uFF5C]?[\w\u2581]{1,40}[|\uFF5C]?>/y;
+
+/** Each level costs memory, and a model that is caught in a loop can open millions. */
+const MAX_OPEN = 1_000_000;
 
 /** What has to come. */
 type Expected = 'value' | 'key' | ':' | ',';
@@ -180,7 +188,8 @@ class Reader {
     return this.#scalar();
   }
 
-  #begin(open: Open, next: Expected): true {
+  #begin(open: Open, next: Expected): boolean {
+    if (this.#open.length === MAX_OPEN) return false;
     this.#open.push(open);
     return this.#take(1, next);
   }
@@ -207,27 +216,30 @@ class Reader {
   }
 
   #note(kind: string, at: number, plain = true): void {
-    if (this.slips.get(kind)?.plain !== plain) this.slips.set(kind, { at, kind, plain });
+    const known = this.slips.get(kind);
+    // What leaves a doubt outweighs what leaves none, wherever it stands.
+    if (known === undefined || (known.plain && !plain)) this.slips.set(kind, { at, kind, plain });
   }
 
   #scalar(): boolean {
     const word = this.#matched(WORD);
     if (SCALAR.test(word)) {
       this.#at += word.length;
-      if (INTEGER.test(word) && isInexact(word)) this.inexact ??= word;
-      return this.#put(JSON.parse(word));
+      const value: JsonValue = JSON.parse(word);
+      if (typeof value === 'number' && isInexact(word, value)) this.inexact ??= word;
+      return this.#put(value);
     }
     const python = PYTHON.get(word);
     if (python !== undefined) return this.#slip(word.length, `a word of Python's, ${word}`) && this.#put(python);
     const end = this.#at + word.length === this.#text.length;
-    return end && SCALAR_CUT_OFF.test(word) && this.#take(word.length, 'value');
+    return end && isCutOff(word) && this.#take(word.length, 'value');
   }
 
   /** Takes a text value, up to its quote or the end. */
   #string(quote: '"' | "'"): string {
     const text = this.#text;
     const begin = this.#at + 1;
-    if (quote === "'") this.#slip(0, 'single quotes');
+    if (quote === "'") this.#slip(0, SINGLE_QUOTES);
     let end = begin;
     for (; end < text.length; end++) {
       const code = text.charCodeAt(end);
@@ -258,10 +270,18 @@ class Reader {
 const BACKSLASH = 0x5c;
 const FIRST_PRINTABLE = 0x20;
 
-/** Whether a double holds another number. One that a program wrote from a double may have other last digits than that, and is it. */
-function isInexact(integer: string): boolean {
-  const held = Number(integer);
-  return BigInt(integer) !== BigInt(held) && String(held) !== integer;
+/** Whether a scalar stops too early. */
+function isCutOff(word: string): boolean {
+  return NUMBER_CUT_OFF.test(word) || (word !== '' && WORDS.some((each) => each.startsWith(word)));
+}
+
+/**
+ * Whether a whole number is another one as a double. One that a program wrote from a double may have other last digits than that, and
+ * is it.
+ */
+function isInexact(word: string, held: number): boolean {
+  if (Number.isSafeInteger(held) || /[.eE]/.test(word)) return false;
+  return !Number.isFinite(held) || (BigInt(word) !== BigInt(held) && String(held) !== word);
 }
 
 /** What stands between the quotes of a text value; empty where it has an escape of no meaning. */

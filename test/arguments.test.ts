@@ -167,6 +167,12 @@ describe('arguments as text', () => {
     );
   });
 
+  test('are refused where brackets open without end, and cost little memory', async () => {
+    const { result, ran } = await call({ arguments: '['.repeat(10_000_000) });
+    expect(ran).toBe(false);
+    expect(result.content).toContain('They are not valid JSON, near character 1000000: ');
+  });
+
   test('are incomplete when they are 10 MB of one unfinished text', async () => {
     const { result } = await call({ arguments: `{"a":"${'x\\"'.repeat(3_500_000)}` });
     expect(result.error?.code).toBe('truncated_arguments');

@@ -50,7 +50,7 @@ describe('A01: arguments that are blank', () => {
   });
 });
 
-test.each([[null], ['null'], [' null\n'], ['"null"']])(
+test.each([[null], ['null'], [' null\n'], ['"null"'], ['None'], ['null<|call|>'], ['```json\nnull\n```']])(
   'A02: null is no arguments, a log is written of it: %j',
   async (given) => {
     const lines: { readonly code: string }[] = [];
@@ -120,6 +120,28 @@ describe('A04: arguments encoded more than once', () => {
     expect(error?.message).toContain(message);
     expect(received).toEqual([]);
   });
+});
+
+describe('A04: JSON in single quotes', () => {
+  test.each([
+    [`'{"a":1}'`, { a: 1 }],
+    [String.raw`'{"a":"it\'s"}'`, { a: "it's" }],
+    [String.raw`'{"a":"say \\"hi\\""}'`, { a: 'say "hi"' }],
+    [String.raw`'{"a":"x\ty"}'`, { a: 'x\ty' }],
+  ])('A04: is unwrapped where it can mean one thing only: %s', async (text, input) => {
+    const { received, call } = setUp();
+    expect((await call(text)).isError).toBe(false);
+    expect(received).toEqual([input]);
+  });
+
+  test.each([[String.raw`'{"a":"C:\\new"}'`], [String.raw`'{"a":"x\\ny"}'<|call|>`], [String.raw`'{"re":"\\d"}'`]])(
+    'A04: is refused where a shell would read something else than Python: %s',
+    async (text) => {
+      const { received, call } = setUp();
+      expect((await call(text)).error?.code).toBe('invalid_arguments');
+      expect(received).toEqual([]);
+    },
+  );
 });
 
 describe('A06: objects glued together', () => {
@@ -198,6 +220,8 @@ describe('A08: slips of syntax', () => {
     ['{"a":"say "hi" to"}', 11],
     ['{"a":"C:\\Users"}', 8],
     ['{"a":"\\x41"}', 6],
+    ['{"a":"\\x41","b":"it\\\'s"}', 6],
+    ['{"a":"it\\\'s","b":"\\x41","c":"it\\\'s"}', 18],
     ['{"a":1 // one\n}', 7],
     ['{"a":01}', 5],
     ['{"a":0x10}', 5],
@@ -270,6 +294,10 @@ describe('A11: arguments that were cut off', () => {
     ['```json\n{"path":"a.txt"'],
     ['{"path":"a\nb'],
     ['{'],
+    ["{'overwrite': Tru"],
+    ["{'overwrite': Fals"],
+    ["{'a': [N"],
+    [`{'id': 1${'0'.repeat(400)}`],
   ])('A11: are never completed, and the model is told to send less: %j', async (text) => {
     const { received, call } = setUp();
     const { error } = await call(text);
@@ -313,6 +341,25 @@ describe('numbers', () => {
       expect(received).toEqual([JSON.parse(text)]);
     },
   );
+
+  test.each([
+    ['401 digits', 400],
+    ['ten million digits', 10_000_000],
+  ])('that nothing can hold are told, whatever else is wrong with the text: %s', async (_, zeros) => {
+    const { received, call } = setUp();
+    const number = `1${'0'.repeat(zeros)}`;
+    const results = [
+      [`{'id':${number}}`, 'invalid_arguments', 'id is or holds Infinity'],
+      [`{"id":${number} x}`, 'invalid_arguments', 'They are not valid JSON'],
+      [`{"id":${number}`, 'truncated_arguments', 'They stop in the middle'],
+    ] as const;
+    for (const [text, code, message] of results) {
+      const { error } = await call(text);
+      expect(error?.code).toBe(code);
+      expect(error?.message).toContain(message);
+    }
+    expect(received).toEqual([]);
+  });
 
   test('as text keep their digits, however many', async () => {
     const { received, call } = setUp();
