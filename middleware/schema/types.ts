@@ -47,12 +47,17 @@ export class AllowedTypes {
   of(schema: unknown): number {
     if (!isPlainObject(schema)) return schema === false ? 0 : ANY;
     this.#look();
-    const own = [schema['type'] ?? []].flat().reduce((sum: number, name) => sum | (BY_NAME.get(name) ?? ANY), 0) || ANY;
+    const types = [schema['type'] ?? []].flat();
+    const nullable = schema['nullable'] === true ? NULL : 0;
+    // Beside a type, "nullable" is one more type; else one more alternative to all there is.
+    const own =
+      types.length === 0 ? ANY : types.reduce((sum: number, name) => sum | (BY_NAME.get(name) ?? ANY), nullable);
     const listed = 'const' in schema ? [schema['const']] : schema['enum'];
     const values = Array.isArray(listed) ? listed.reduce((sum: number, each) => sum | typeOf(each), 0) : ANY;
     const together = this.#together(schema).reduce((sum: number, each) => sum & this.of(each), ANY);
     const choices = choicesOf(schema).reduce((sum, each) => sum & this.#oneOf(each), ANY);
-    return (own & values & together & choices) | (schema['nullable'] === true ? NULL : 0);
+    const all = own & values & together & choices;
+    return types.length === 0 ? all | nullable : all;
   }
 
   #oneOf(branches: readonly unknown[]): number {
@@ -94,6 +99,17 @@ export class AllowedTypes {
     );
   }
 
+  /** Whether a schema names a key of this value, whichever of the branches it can be meant for it is. */
+  shows(schema: unknown, key: string, value: JsonValue): boolean {
+    if (!isPlainObject(schema)) return false;
+    this.#look();
+    return (
+      propertyNamed(schema, key) !== undefined ||
+      this.#together(schema).some((each) => this.shows(each, key, value)) ||
+      choicesOf(schema).some((each) => this.#fitting(each, value).every((branch) => this.shows(branch, key, value)))
+    );
+  }
+
   /** The branches a value can be meant for: not those that want another type, or another value of a key that tells them apart. */
   #fitting(branches: readonly unknown[], value: JsonValue): readonly unknown[] {
     const fitting = branches.filter(
@@ -110,7 +126,8 @@ export class AllowedTypes {
     return Object.entries(properties).some(([key, property]) => {
       if (!isPlainObject(property) || !Object.hasOwn(value, key)) return false;
       const listed = 'const' in property ? [property['const']] : property['enum'];
-      return Array.isArray(listed) && !listed.includes(value[key]);
+      // Two objects can be equal without being the same.
+      return Array.isArray(listed) && typeof value[key] !== 'object' && !listed.includes(value[key]);
     });
   }
 

@@ -103,6 +103,17 @@ describe('null for what is optional', () => {
     }
   });
 
+  test.each<[string, JsonSchema]>([
+    ['an enum', object({ a: { type: 'string', enum: ['x'], nullable: true } })],
+    ['a const', object({ a: { type: 'string', const: 'x', nullable: true } })],
+    ['allOf', object({ a: { type: 'object', allOf: [{ type: 'object' }], nullable: true } })],
+    ['anyOf', object({ a: { type: 'string', anyOf: [{ minLength: 1, type: 'string' }], nullable: true } })],
+  ])('B01: counts as missing where "nullable" stands beside a type, but %s takes no null', async (_, schema) => {
+    const { received, call } = setUp(schema);
+    expect((await call({ a: null })).notes).toMatchObject([{ type: 'repaired' }]);
+    expect(received).toEqual([{}]);
+  });
+
   test('B02: is seen by schema and value, whatever the words of the fault', async () => {
     const schema = object({
       note: { type: 'string', minLength: 1 },
@@ -247,6 +258,16 @@ describe('coercion', () => {
     );
   });
 
+  test('B03: leaves alone what a branch takes whose key has an equal object', async () => {
+    const schema = object({
+      n: { type: 'number' },
+      v: { anyOf: [object({ t: { const: { k: 1 } }, x: { type: 'string' } }), object({ x: { type: 'array' } })] },
+    });
+    const { received, call } = setUp(schema, coerced);
+    await call({ v: { t: { k: 1 }, x: '[1]' }, n: '5' });
+    expect(received).toEqual([{ v: { t: { k: 1 }, x: '[1]' }, n: 5 }]);
+  });
+
   test('B03: follows the key that tells objects apart', async () => {
     const branch = (kind: string, type: string) =>
       object({ kind: { const: kind }, value: { type } }, { required: ['kind', 'value'] });
@@ -310,6 +331,27 @@ describe('keys the schema does not know', () => {
     const { call } = setUp(z.object({ name: z.string() }));
     const { notes } = await call({ name: 'x', value: '#F00' });
     expect(notes).toMatchObject([{ type: 'dropped_keys', forModel: true, message: expect.stringContaining('value') }]);
+  });
+
+  const renamed = z.object({ x: z.string() }).transform(({ x }) => ({ y: x }));
+  test.each<[string, StandardSchema, JsonObject, unknown]>([
+    ['null as well', z.object({ a: renamed.nullable() }), { a: { x: '1' } }, { a: { y: '1' } }],
+    ['any name', z.object({ a: z.record(z.string(), renamed) }), { a: { k: { x: '1' } } }, { a: { k: { y: '1' } } }],
+    ['a place in a tuple', z.object({ a: z.tuple([renamed]) }), { a: [{ x: '1' }] }, { a: [{ y: '1' }] }],
+    ['one of several kinds', z.object({ a: z.union([z.string(), renamed]) }), { a: { x: '1' } }, { a: { y: '1' } }],
+  ])('B07: that a transform uses were not dropped, where the schema has %s', async (_, schema, given, received) => {
+    const tool = setUp(schema);
+    expect((await tool.call(given)).notes).toEqual([]);
+    expect(tool.received).toEqual([received]);
+  });
+
+  test('B07: of another branch are dropped, and noted', async () => {
+    const { received, call } = setUp(
+      z.object({ v: z.union([z.object({ a: z.string() }), z.object({ b: z.string() })]) }),
+    );
+    const { notes } = await call({ v: { a: 'x', b: 'y' } });
+    expect(received).toEqual([{ v: { a: 'x' } }]);
+    expect(notes).toMatchObject([{ type: 'dropped_keys', message: expect.stringContaining('left out: v.b.') }]);
   });
 
   test('B08: that clients add are left out where the host says so and the schema names no such key', async () => {
