@@ -99,11 +99,13 @@ function withoutKeys(input: JsonObject, { schema }: Tool, names: readonly string
   const fits = names.map(wildcard);
   const keys = Object.keys(input).filter((key) => fits.some((isMeant) => isMeant(key)));
   if (keys.length === 0) return undefined;
-  const types = new AllowedTypes(schema.inputSchema);
-  const ignored = keys.filter((key) => !types.declares(schema.inputSchema, key));
-  if (ignored.length === 0) return undefined;
-  const left = Object.entries(input).filter(([key]) => !ignored.includes(key));
-  const message = `Left out, as a client added them: ${ignored.slice(0, MAX_NAMED).map(printable).join(', ')}.`;
+  const { inputSchema } = schema;
+  // Each has looks of its own: there may be a hundred thousand keys.
+  const ignored = new Set(keys.filter((key) => !new AllowedTypes(inputSchema).declares(inputSchema, key)));
+  if (ignored.size === 0) return undefined;
+  const left = Object.entries(input).filter(([key]) => !ignored.has(key));
+  const shown = [...ignored].slice(0, MAX_NAMED).map(printable).join(', ');
+  const message = `Left out, as a client added them: ${shown}.`;
   return { input: Object.fromEntries(left), note: { type: 'ignored_keys', message } };
 }
 

@@ -54,6 +54,13 @@ describe('keys to ignore', () => {
     expect(received).toEqual([{ _meta: 1 }]);
   });
 
+  test('are left out, however many', async () => {
+    const { received, call } = setUp({ ignoreKeys: ['_*'] }, open);
+    const added = Object.fromEntries(Array.from({ length: 250_000 }, (_, index) => [`_${index}`, index]));
+    expect((await call({ path: 'a', ...added })).error).toBeUndefined();
+    expect(received).toEqual([{ path: 'a' }]);
+  });
+
   test('can be said for some tools alone', async () => {
     const { received, call } = setUp({ ignoreKeys: { byTool: { other: ['_meta'] } } });
     await call({ _meta: 1 });
