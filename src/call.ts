@@ -189,7 +189,7 @@ export class ToolCall {
 
   /** Why the arguments could not be read, and their text. */
   get malformed(): MalformedArguments | undefined {
-    return this.#scope.dispatch.malformed;
+    return this.#scope.dispatch.malformedFor(this.toolName);
   }
 
   /** What was done to the call before it reached the onion, as where its arguments were repaired. The result begins with these. */

@@ -47,6 +47,8 @@ export class Dispatch implements Guard, AbortListener, SettleListener {
   readonly id: string;
   readonly requested: RequestedCall;
   readonly malformed: MalformedArguments | undefined;
+  /** Why arguments that were repaired are not to be taken for a tool: the call may come to another one than it asked for. */
+  unrepaired: ((toolName: string) => MalformedArguments | undefined) | undefined = undefined;
   readonly tools: ReadonlyToolRegistry;
   /** What the caller said of it: a copy, or the shared empty one. */
   readonly options: DispatchOptions;
@@ -70,6 +72,11 @@ export class Dispatch implements Guard, AbortListener, SettleListener {
     this.isAbortable = options.signal !== undefined || options.parent !== undefined;
     this.host = host;
     this.scope = new Scope(this, undefined, BEFORE_FIRST_LAYER, undefined);
+  }
+
+  /** Why the arguments cannot be read, as this tool is to have them. */
+  malformedFor(toolName: string): MalformedArguments | undefined {
+    return this.unrepaired === undefined ? this.malformed : this.unrepaired(toolName);
   }
 
   /** What is known of the tool's effect, of all attempts together: one that may still be running outweighs any other. */

@@ -1,5 +1,5 @@
 import { nanoid } from 'nanoid';
-import { MalformedArguments, NOTHING, RepairedArguments } from './arguments.ts';
+import { MalformedArguments, NOTHING, RepairedArguments, readArguments } from './arguments.ts';
 import { ToolCall } from './call.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { ToolContext } from './context.ts';
@@ -202,10 +202,19 @@ class OnionDispatcher implements Dispatcher {
     const tools = this.#registry.snapshot();
     const id = this.#uniqueId(requested.id, ids);
     const dispatch = new Dispatch(startedAt, id, requested, malformed, tools, own, this.#host);
-    if (repaired !== undefined) dispatch.notes = [repairedNote(repaired)];
+    if (repaired !== undefined) {
+      dispatch.notes = [repairedNote(repaired)];
+      dispatch.unrepaired = (toolName) => this.#unrepaired(requested.rawArguments, toolName);
+    }
     if (isReplaced(requested.id, id)) dispatch.notes = [...dispatch.notes, replacedNote(requested.id, id)];
     const context = own.context ?? own.parent?.context ?? this.#context;
     return ToolCall.begin(dispatch, context, tools.get(requested.name));
+  }
+
+  #unrepaired(rawArguments: string | undefined, toolName: string): MalformedArguments | undefined {
+    if (this.#mayRepair(toolName)) return undefined;
+    const read = readArguments(rawArguments, toolName, this.#mayRepair);
+    return read instanceof MalformedArguments ? read : undefined;
   }
 
   /** The model's own id, where it has one that is free; or one that no other call of the batch has, or will ask for. */
@@ -234,7 +243,7 @@ class OnionDispatcher implements Dispatcher {
     const durationMs = this.#host.clock.now() - dispatch.startedAt;
     const outcome = dispatch.waited ? given : noteExceeded(given, durationMs, dispatch.limitMs);
     if (dispatch.notes.length > 0) {
-      const notes = [...dispatch.notes, ...outcome.notes];
+      const notes = [...notesFor(outcome.resolvedToolName, dispatch), ...outcome.notes];
       return { ...outcome, notes, toolCallId, durationMs, requested };
     }
     const { resolvedToolName, content, isError, notes } = outcome;
@@ -266,6 +275,12 @@ class OnionDispatcher implements Dispatcher {
       requested,
     };
   }
+}
+
+/** Arguments that were not to be repaired for this tool have not been read after all. */
+function notesFor(toolName: string, { notes, unrepaired }: Dispatch): readonly DispatchNote[] {
+  const isRead = unrepaired?.(toolName) === undefined;
+  return isRead ? notes : notes.filter(({ type }) => type !== 'repaired');
 }
 
 function repairedNote({ repairs }: RepairedArguments): DispatchNote {

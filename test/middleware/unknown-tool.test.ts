@@ -108,6 +108,21 @@ test('gate and approver see the tool that will run, and its arguments are checke
   expect([error?.code, asked]).toEqual(['denied', ['remove_file']]);
 });
 
+test.each(['read', 'functions.read', 'Read'])(
+  'arguments are not repaired for a tool that wants it so, whatever it was called: %s',
+  async (name) => {
+    const dispatcher = dispatcherOf(['read', 'write']).with({ repairArguments: { byTool: { read: false } } });
+    const { error, notes } = await dispatcher.dispatch({ name, arguments: '{"a":1,}' });
+    expect(error).toMatchObject({ code: 'invalid_arguments', executed: 'no' });
+    expect(error?.message).toContain('They are not valid JSON, near character 7');
+    expect(notes.map(({ type }) => type)).not.toContain('repaired');
+    expect((await dispatcher.dispatch({ name, arguments: '{"a":1}' })).content).toBe('this is read');
+    expect((await dispatcher.dispatch({ name: 'functions.write', arguments: '{"a":1,}' })).content).toBe(
+      'this is write',
+    );
+  },
+);
+
 test('tools that come and go are seen at the next call', async () => {
   const registry = new ToolRegistry(toolsNamed('web_fetch'));
   const dispatcher = createDispatcher({ tools: registry, middleware: [unknownTool()] });
