@@ -96,6 +96,7 @@ function readLoosely(text: string, mayRepair: boolean, encodings: number): Malfo
   const repairs = slips.map(({ kind }) =>
     kind === SEVERAL ? `the same object ${values.length} times, taken once` : kind,
   );
+  if (values.length === 0) return new RepairedArguments(NOTHING, repairs);
   if (values.length === 1 && mayRepair) {
     if (value === null) return new RepairedArguments(NOTHING, repairs);
     if (typeof value === 'string' && encodings < MAX_ENCODINGS) return decoded(text, value, reading, encodings);

@@ -12,7 +12,7 @@ export interface Slip {
 
 /** What a text holds, read as far as its meaning is plain. */
 export interface JsonReading {
-  /** One value after the other; of JSON there is one. */
+  /** One value after the other; of JSON there is one, of blank text none. */
   readonly values: readonly JsonValue[];
   /** `cut_off`: the text stops in the middle of a value; `fault`: at `at` stands what cannot be understood. */
   readonly ending: 'complete' | 'cut_off' | 'fault';
@@ -97,6 +97,8 @@ class Reader {
   readonly #open: Open[] = [];
   #next: Expected = 'value';
   #at = 0;
+  /** There is something beside what may stand around a value. */
+  #hasBegun = false;
   /** The text ends within a text value. */
   #unclosed = false;
 
@@ -119,7 +121,8 @@ class Reader {
   }
 
   get #isComplete(): boolean {
-    return this.#open.length === 0 && this.#next === ',' && !this.#unclosed;
+    const isBetween = this.#next === ',' || !this.#hasBegun;
+    return this.#open.length === 0 && isBetween && !this.#unclosed;
   }
 
   #skipSpace(): void {
@@ -182,6 +185,7 @@ class Reader {
   }
 
   #value(character: string): boolean {
+    this.#hasBegun = true;
     if (character === '"' || character === "'") return this.#put(this.#string(character));
     if (character === '{') return this.#begin({ into: {}, closer: '}', key: '' }, 'key');
     if (character === '[') return this.#begin({ into: [], closer: ']', key: '' }, 'value');

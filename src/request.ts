@@ -93,10 +93,21 @@ function readable<Value>(read: () => Value): Value | undefined {
 /** The arguments of a request. */
 export function requestedArguments(request: ToolCallRequest, mayRepair: (toolName: string) => boolean): ReadArguments {
   const { name, arguments: raw } = request;
+  if (raw === undefined) checkOtherKeys(request);
   if (request.truncated !== true) return readArguments(raw, name, mayRepair);
   return new MalformedArguments(
     'truncated',
     'The model was cut off while writing them.',
     typeof raw === 'string' ? raw : undefined,
   );
+}
+
+/** Where other systems have the arguments of a call. */
+const OTHER_KEYS = ['input', 'args', 'parameters', 'rawArguments'];
+
+/** @throws UnusableCall for arguments in another place, without which the tool would run. */
+function checkOtherKeys(request: object): void {
+  const other = OTHER_KEYS.find((key) => Reflect.get(request, key) !== undefined);
+  if (other !== undefined)
+    throw new UnusableCall(`Its arguments stand under "${other}"; they belong under "arguments".`);
 }

@@ -35,6 +35,29 @@ describe('A01: arguments that are blank', () => {
     },
   );
 
+  test.each([['<|call|>'], ['```json\n```'], ['<tool_call></tool_call>']])(
+    'A01: are {} where there is only what stands around them: %j',
+    async (given) => {
+      const { received, call } = setUp();
+      expect((await call(given)).isError).toBe(false);
+      expect(received).toEqual([{}]);
+    },
+  );
+
+  test.each([['input'], ['args'], ['parameters'], ['rawArguments']])(
+    'A01: are not {} where they stand under %s: the host is told',
+    async (key) => {
+      const { received, dispatcher } = setUp();
+      const { error } = await dispatcher.dispatch({ name: 'tool', [key]: { path: 'a' } });
+      expect(error).toMatchObject({ code: 'invalid_call', executed: 'no' });
+      expect(error?.message).toContain(`stand under "${key}"; they belong under "arguments"`);
+      expect(received).toEqual([]);
+      const both = { name: 'tool', [key]: { path: 'a' }, arguments: { path: 'b' } };
+      expect((await dispatcher.dispatch(both)).isError).toBe(false);
+      expect((await dispatcher.dispatch({ name: 'tool', [key]: undefined })).isError).toBe(false);
+    },
+  );
+
   test('A01: are {} when the key is missing', async () => {
     const { received, dispatcher } = setUp();
     expect((await dispatcher.dispatch({ name: 'tool' })).isError).toBe(false);

@@ -230,11 +230,14 @@ test('I08: bytes are described, not shown, where the host takes none', async () 
   expect((await answered(() => zip, limits)).content).toEqual(described('application/zip'));
 });
 
-test('I08: bytes in what a tool embeds are shortened like any text of its data', async () => {
-  const embedded = { type: 'resource', resource: { uri: 'file:///a', blob: base64 } };
-  const result = await answered(() => ({ content: [embedded] }), { limit: 1000 });
-  expect(String(result.content).length).toBeLessThanOrEqual(1000);
-  expect(JSON.parse(String(result.content)).content[0].resource).toMatchObject({ uri: 'file:///a' });
+test('I08: bytes that a tool embeds are a file like any other', async () => {
+  const blob = 'A'.repeat(40_000);
+  const resource = { uri: 'file:///a', mimeType: 'application/zip', blob };
+  const embedding = () => ({ content: [{ type: 'resource', resource }] });
+  const whole = await answered(embedding, { limit: 1000 });
+  expect(whole.content).toEqual([{ type: 'file', name: 'file:///a', mimeType: 'application/zip', data: blob }]);
+  const replaced = await answered(embedding, { mediaLimit: 0 });
+  expect(JSON.stringify(replaced.content)).toMatch(/file of 30000 bytes \(application\/zip\) left out/);
 });
 
 test('I09: what stands for what was left out says how much it is and how to get it, in the host’s words if it has some', async () => {
