@@ -197,18 +197,21 @@ const ALLOWED: Verdict = PermissionCheck.allow();
 
 function soundly(rule: PermissionRule): Judge {
   return (call) => {
-    const failed = (thrown: unknown) => faultOrControl('its permission check failed', thrown, call);
     try {
       const answer: unknown = rule(call);
       if (answer === ALLOWED) return ALLOWED;
       if (!isPromise(answer)) return verdictIn(answer, call);
       return Promise.resolve(answer)
         .then((settled) => verdictIn(settled, call))
-        .catch(failed);
+        .catch((thrown) => failed(thrown, call));
     } catch (thrown) {
-      return failed(thrown);
+      return failed(thrown, call);
     }
   };
+}
+
+function failed(thrown: unknown, call: ToolCall): Verdict {
+  return faultOrControl('its permission check failed', thrown, call);
 }
 
 function verdictIn(answer: unknown, call: ToolCall): Verdict {

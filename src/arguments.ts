@@ -64,8 +64,9 @@ export function readArguments(
 
 /** Characters in which nothing can nest too deep (that takes two brackets a level), nor a number be too large without an exponent. */
 const MAX_SAFE_LENGTH = Math.min(2 * MAX_DEPTH, 308);
-/** What may be a number that a double cannot hold: too large, or with too many digits. */
+/** What may be a number that a double cannot hold, too large or with too many digits; and what is so at half the price. */
 const SUSPECT_NUMBER = /\d(?:[eE]\+?\d{3}|\d{15})/;
+const LONG_NUMBER = /\d[\deE][\d+]\d\d/;
 const MANY_DIGITS = /\d{16}/;
 
 function readText(text: string, toolName: string, mayRepair: (toolName: string) => boolean): ReadArguments {
@@ -78,8 +79,8 @@ function readText(text: string, toolName: string, mayRepair: (toolName: string) 
   if (value === null) return NOTHING;
   if (typeof value === 'string') return readLoosely(text, mayRepair(toolName), 0);
   if (!isPlainObject(value)) return notAnObject(value, text);
-  const unfit = text.length > MAX_SAFE_LENGTH || SUSPECT_NUMBER.test(text) ? unfitIn(value, text) : undefined;
-  return unfit ?? (value as JsonObject);
+  const isSafe = text.length <= MAX_SAFE_LENGTH && !(LONG_NUMBER.test(text) && SUSPECT_NUMBER.test(text));
+  return (isSafe ? undefined : unfitIn(value, text)) ?? (value as JsonObject);
 }
 
 /** Times arguments may be JSON within JSON text. */

@@ -8,7 +8,7 @@ import { ABANDONED, ANSWERED } from './guard.ts';
 import { cloneJson, copyJson, type JsonValue } from './json.ts';
 import type { SettleListener } from './keeper.ts';
 import type { MaybePromise } from './maybe-promise.ts';
-import type { DispatchNote, ToolOutcome } from './outcome.ts';
+import { type DispatchNote, NO_NOTES, type ToolOutcome } from './outcome.ts';
 import type { ReadonlyToolRegistry } from './registry.ts';
 import { deepFreeze } from './schema.ts';
 import { Scope } from './scope.ts';
@@ -78,7 +78,6 @@ class Checked {
   readonly parsed: unknown;
   readonly validator: Validator | undefined;
   used = false;
-  #shown: unknown = undefined;
 
   constructor(parsed: unknown, validator: Validator | undefined) {
     this.parsed = parsed;
@@ -87,14 +86,18 @@ class Checked {
 
   /** For whoever looks at it on the way: a frozen copy, where it is JSON. */
   get shown(): unknown {
-    this.#shown ??= frozenCopy(this.parsed);
-    return this.#shown;
+    const shown = shownCopies.get(this) ?? frozenCopy(this.parsed);
+    shownCopies.set(this, shown);
+    return shown;
   }
 
   get valid(): true {
     return true;
   }
 }
+
+/** Beside them, as few calls are looked at. */
+const shownCopies = new WeakMap<Checked, unknown>();
 
 function frozenCopy(parsed: unknown): unknown {
   try {
@@ -189,12 +192,13 @@ export class ToolCall {
 
   /** Why the arguments could not be read, and their text. */
   get malformed(): MalformedArguments | undefined {
-    return this.#scope.dispatch.malformedFor(this.toolName);
+    const { malformed, preparation } = this.#scope.dispatch;
+    return preparation?.malformed === undefined ? malformed : preparation.malformed(this.toolName);
   }
 
   /** What was done to the call before it reached the onion, as where its arguments were repaired. The result begins with these. */
   get notes(): readonly DispatchNote[] {
-    return this.#scope.dispatch.notes;
+    return this.#scope.dispatch.preparation?.notes ?? NO_NOTES;
   }
 
   /** The tool that will run; undefined where there is none of that name. */
@@ -252,8 +256,8 @@ export class ToolCall {
    * @throws TypeError for an `input` that is not JSON, a tool that `defineTool` has not made, or a change it does not know.
    */
   with(changes: ToolCallChanges): ToolCall {
-    for (const change in changes)
-      if (!CHANGES.has(change) && Object.hasOwn(changes, change)) throw new TypeError(unknownChange(change));
+    // Whoever has a validator to give knows what else there is, and comes by for every call.
+    if (changes.validator === undefined) checkChanges(changes);
     if (changes.tool !== undefined && !isTool(changes.tool))
       throw new TypeError('A call runs tools made by defineTool.');
     const { tool = this.#tool, context = this.#context } = changes;
@@ -270,8 +274,9 @@ export class ToolCall {
     const validator = changes.validator ?? this.#checked?.validator;
     if (changes.parsed !== undefined || 'parsed' in changes) {
       const { parsed } = changes;
-      // What a layer was shown is frozen, and what a tool gets is its own.
-      return new Checked(Object.isFrozen(parsed) ? cloneJson(parsed as JsonValue) : parsed, validator);
+      // What a layer was shown is frozen, and what a tool gets is its own. Whoever validates has made it.
+      const isShown = changes.validator === undefined && Object.isFrozen(parsed);
+      return new Checked(isShown ? cloneJson(parsed as JsonValue) : parsed, validator);
     }
     if (input === this.#input && tool === this.#tool && changes.validator === undefined) return this.#checked;
     return validator === undefined ? undefined : new Checked(copyJson(input), validator);
@@ -328,6 +333,9 @@ export class ToolCall {
   }
 }
 
-function unknownChange(change: string): string {
-  return `call.with knows no change "${change}"; it takes ${[...CHANGES].join(', ')}.`;
+function checkChanges(changes: ToolCallChanges): void {
+  for (const change of Object.keys(changes)) {
+    if (!CHANGES.has(change))
+      throw new TypeError(`call.with knows no change "${change}"; it takes ${[...CHANGES].join(', ')}.`);
+  }
 }

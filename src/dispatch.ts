@@ -5,7 +5,7 @@ import type { Clock } from './clock.ts';
 import type { Executed } from './error.ts';
 import { BEFORE_FIRST_LAYER, type Guard, NO_ANSWER, type Pending } from './guard.ts';
 import type { SettleListener } from './keeper.ts';
-import { type DispatchNote, NO_NOTES, type RequestedCall, type ToolOutcome } from './outcome.ts';
+import type { DispatchNote, RequestedCall, ToolOutcome } from './outcome.ts';
 import type { ReadonlyToolRegistry } from './registry.ts';
 import type { DispatchOptions } from './request.ts';
 import { Scope } from './scope.ts';
@@ -21,6 +21,13 @@ export interface Host {
   readonly tell: (observer: string, call: () => unknown) => void;
   /** Whether something thrown is the host's own control signal. Never throws. */
   readonly isInterrupt: (thrown: unknown) => boolean;
+}
+
+/** What was done to a call before it reached the onion. */
+export interface Preparation {
+  readonly notes: readonly DispatchNote[];
+  /** Why arguments that were repaired are not to be taken for a tool: the call may come to another one than it asked for. */
+  readonly malformed: ((toolName: string) => MalformedArguments | undefined) | undefined;
 }
 
 /** What all views of one call share: what was fixed at the edge, and where the dispatch stands. */
@@ -40,15 +47,13 @@ export class Dispatch implements Guard, AbortListener, SettleListener {
   ended: Executed = 'no';
   /** Whether anybody outside can abort it. */
   readonly isAbortable: boolean;
-  /** What was done to the call before it reached the onion. */
-  notes: readonly DispatchNote[] = NO_NOTES;
+  /** What was done to the call before it reached the onion; undefined where nothing was. */
+  preparation: Preparation | undefined = undefined;
   /** When it began, on the host's clock. */
   readonly startedAt: number;
   readonly id: string;
   readonly requested: RequestedCall;
   readonly malformed: MalformedArguments | undefined;
-  /** Why arguments that were repaired are not to be taken for a tool: the call may come to another one than it asked for. */
-  unrepaired: ((toolName: string) => MalformedArguments | undefined) | undefined = undefined;
   readonly tools: ReadonlyToolRegistry;
   /** What the caller said of it: a copy, or the shared empty one. */
   readonly options: DispatchOptions;
@@ -72,11 +77,6 @@ export class Dispatch implements Guard, AbortListener, SettleListener {
     this.isAbortable = options.signal !== undefined || options.parent !== undefined;
     this.host = host;
     this.scope = new Scope(this, undefined, BEFORE_FIRST_LAYER, undefined);
-  }
-
-  /** Why the arguments cannot be read, as this tool is to have them. */
-  malformedFor(toolName: string): MalformedArguments | undefined {
-    return this.unrepaired === undefined ? this.malformed : this.unrepaired(toolName);
   }
 
   /** What is known of the tool's effect, of all attempts together: one that may still be running outweighs any other. */

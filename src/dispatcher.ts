@@ -3,7 +3,7 @@ import { MalformedArguments, NOTHING, RepairedArguments, readArguments } from '.
 import { ToolCall } from './call.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { ToolContext } from './context.ts';
-import { Dispatch, type Host } from './dispatch.ts';
+import { Dispatch, type Host, type Preparation } from './dispatch.ts';
 import { describeError, printable, toolError } from './error.ts';
 import { ANSWERED } from './guard.ts';
 import { InFlight } from './in-flight.ts';
@@ -25,6 +25,7 @@ import {
   fail,
   NO_NOTES,
   noteExceeded,
+  type RequestedCall,
   type ToolDispatchResult,
   type ToolOutcome,
 } from './outcome.ts';
@@ -195,20 +196,22 @@ class OnionDispatcher implements Dispatcher {
     const read = requestedArguments(request, this.#mayRepair);
     const malformed = read instanceof MalformedArguments ? read : undefined;
     const repaired = read instanceof RepairedArguments ? read : undefined;
-    const requested = requestedCall(
-      request,
-      repaired?.input ?? (malformed === undefined ? (read as JsonObject) : NOTHING),
-    );
+    const input = repaired?.input ?? (malformed === undefined ? (read as JsonObject) : NOTHING);
+    const requested = requestedCall(request, input);
     const tools = this.#registry.snapshot();
     const id = this.#uniqueId(requested.id, ids);
     const dispatch = new Dispatch(startedAt, id, requested, malformed, tools, own, this.#host);
-    if (repaired !== undefined) {
-      dispatch.notes = [repairedNote(repaired)];
-      dispatch.unrepaired = (toolName) => this.#unrepaired(requested.rawArguments, toolName);
-    }
-    if (isReplaced(requested.id, id)) dispatch.notes = [...dispatch.notes, replacedNote(requested.id, id)];
+    if (repaired !== undefined || isReplaced(requested.id, id))
+      dispatch.preparation = this.#preparation(requested, repaired, id);
     const context = own.context ?? own.parent?.context ?? this.#context;
     return ToolCall.begin(dispatch, context, tools.get(requested.name));
+  }
+
+  #preparation(requested: RequestedCall, repaired: RepairedArguments | undefined, id: string): Preparation {
+    const replaced = isReplaced(requested.id, id) ? [replacedNote(requested.id, id)] : [];
+    if (repaired === undefined) return { notes: replaced, malformed: undefined };
+    const malformed = (toolName: string) => this.#unrepaired(requested.rawArguments, toolName);
+    return { notes: [repairedNote(repaired), ...replaced], malformed };
   }
 
   #unrepaired(rawArguments: string | undefined, toolName: string): MalformedArguments | undefined {
@@ -219,12 +222,15 @@ class OnionDispatcher implements Dispatcher {
 
   /** The model's own id, where it has one that is free; or one that no other call of the batch has, or will ask for. */
   #uniqueId(asked: string | undefined, ids: BatchIds | undefined): string {
-    const isTaken = (id: string) => this.#inFlight.has(id) || ids?.given.has(id) === true;
-    if (asked !== undefined && asked !== '' && !isTaken(asked)) return asked;
+    if (asked !== undefined && asked !== '' && !this.#isTaken(asked, ids)) return asked;
     for (let attempt = 0; ; attempt++) {
       const id = attempt < ID_ATTEMPTS ? this.#host.newId() : nanoid();
-      if (!isTaken(id) && ids?.asked.has(id) !== true) return id;
+      if (!this.#isTaken(id, ids) && ids?.asked.has(id) !== true) return id;
     }
+  }
+
+  #isTaken(id: string, ids: BatchIds | undefined): boolean {
+    return this.#inFlight.has(id) || ids?.given.has(id) === true;
   }
 
   #finish(outcome: ToolOutcome, call: ToolCall, dispatch: Dispatch): ToolDispatchResult {
@@ -242,8 +248,8 @@ class OnionDispatcher implements Dispatcher {
     const { id: toolCallId, requested } = dispatch;
     const durationMs = this.#host.clock.now() - dispatch.startedAt;
     const outcome = dispatch.waited ? given : noteExceeded(given, durationMs, dispatch.limitMs);
-    if (dispatch.notes.length > 0) {
-      const notes = [...notesFor(outcome.resolvedToolName, dispatch), ...outcome.notes];
+    if (dispatch.preparation !== undefined) {
+      const notes = [...notesFor(outcome.resolvedToolName, dispatch.preparation), ...outcome.notes];
       return { ...outcome, notes, toolCallId, durationMs, requested };
     }
     const { resolvedToolName, content, isError, notes } = outcome;
@@ -278,8 +284,8 @@ class OnionDispatcher implements Dispatcher {
 }
 
 /** Arguments that were not to be repaired for this tool have not been read after all. */
-function notesFor(toolName: string, { notes, unrepaired }: Dispatch): readonly DispatchNote[] {
-  const isRead = unrepaired?.(toolName) === undefined;
+function notesFor(toolName: string, { notes, malformed }: Preparation): readonly DispatchNote[] {
+  const isRead = malformed?.(toolName) === undefined;
   return isRead ? notes : notes.filter(({ type }) => type !== 'repaired');
 }
 
