@@ -1,3 +1,4 @@
+import { isPlainObject } from './json.ts';
 import type { JsonSchema } from './schema.ts';
 import { mapSubschemas } from './schema-walk.ts';
 
@@ -23,6 +24,8 @@ class Budget {
   readonly #owner: string;
   /** The places of all schemas, as pointers. */
   readonly #places = new Set<string>();
+  /** Schemas, and what takes as long to compile as one. */
+  #parts = 0;
   /** What refers to a place, by the place it refers to. */
   readonly #references = new Map<string, string>();
 
@@ -39,23 +42,35 @@ class Budget {
   #visit(schema: JsonSchema, place: readonly string[], level = 0): void {
     const at = pointerOf(place);
     this.#places.add(at);
-    if (this.#places.size > MAX_SCHEMAS) throw beyond(this.#owner, `holds more than ${MAX_SCHEMAS} schemas`);
+    this.#parts += 1 + dependentsIn(schema);
+    if (this.#parts > MAX_SCHEMAS) throw beyond(this.#owner, `holds more than ${MAX_SCHEMAS} schemas`);
     if (level > MAX_LEVELS) throw beyond(this.#owner, `nests deeper than ${MAX_LEVELS} levels, at ${at}`);
-    this.#references.set(this.#referenceOf(schema, at), at);
+    const to = this.#referenceOf(schema, at);
+    if (to !== undefined) this.#references.set(to, at);
     mapSubschemas(schema, (subschema, within) => this.#visit(subschema, [...place, ...within], level + 1));
   }
 
-  /** The place a schema refers to; its own where it refers to none. */
-  #referenceOf(schema: JsonSchema, at: string): string {
+  /** The place a schema refers to. */
+  #referenceOf(schema: JsonSchema, at: string): string | undefined {
     const unusual = ['$dynamicRef', '$recursiveRef', ...(at === '#' ? [] : ['$id'])].find((key) => key in schema);
     if (unusual !== undefined) throw beyond(this.#owner, `uses ${unusual} at ${at}, which is not allowed`);
-    const { $ref = at } = schema;
+    if (!('$ref' in schema)) return undefined;
+    const reference = String(schema['$ref']);
     try {
-      return decodeURIComponent(String($ref));
+      // An encoded slash is one within a name to some, and one between names to others.
+      if (!/%2f/i.test(reference)) return decodeURIComponent(reference);
     } catch {
-      throw beyond(this.#owner, `has a $ref at ${at} that cannot be read`);
+      // Told below.
     }
+    throw beyond(this.#owner, `has a $ref at ${at} that cannot be read`);
   }
+}
+
+/** Keys that want others beside them: code of its own for each. */
+function dependentsIn({ dependentRequired, dependencies }: JsonSchema): number {
+  return [dependentRequired, dependencies]
+    .filter(isPlainObject)
+    .reduce((sum, names) => sum + Object.values(names).filter(Array.isArray).length, 0);
 }
 
 function pointerOf(place: readonly string[]): string {
