@@ -1,7 +1,8 @@
 import { isIPv4, isIPv6 } from 'node:net';
-import { Ajv, type Options, type ValidateFunction } from 'ajv';
+import { _, Ajv, type Options, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { canonicalJson, type JsonSchema, type JsonValue, mapSubschemas } from '../../src/index.ts';
+import { canonicalJson, type JsonSchema, type JsonValue } from '../../src/index.ts';
+import { Bounds, TOO_MANY_FAULTS } from './bounds.ts';
 import { ajvFaults } from './faults.ts';
 import { readable } from './foreign.ts';
 
@@ -35,57 +36,31 @@ export interface AjvOptions {
  * @throws Error where the schema cannot be compiled.
  */
 export function ajvCheck(schema: JsonSchema, options: AjvOptions = {}): SchemaCheck {
-  const { untrusted = false } = options;
-  const steps = new Steps();
-  const validate = compile(untrusted ? steps.counted(schema) : schema, options, steps);
+  const bounds = new Bounds(options.untrusted === true);
+  const gathering = compile(schema, options, bounds);
+  let stopping: ValidateFunction | undefined;
   return (value) => {
-    if (untrusted) steps.restart();
-    if (validate(value)) return value;
-    const faults = ajvFaults(validate.errors ?? []);
-    validate.errors = null;
-    return faults;
+    bounds.restart();
+    try {
+      return answerOf(gathering, value);
+    } catch (thrown) {
+      if (thrown !== TOO_MANY_FAULTS) throw thrown;
+      stopping ??= compile(schema, { ...options, warn: ignore }, bounds, false);
+      return answerOf(stopping, value, Number.POSITIVE_INFINITY);
+    }
   };
 }
 
-/** Steps a check of an untrusted schema may take: half a second at most. A schema that refers to itself can ask for any number. */
-const MAX_STEPS = 1_000_000;
-/** The keyword that counts them. */
-const STEPS = 'toolonion:steps';
-
-class Steps {
-  #left = 0;
-
-  restart(): void {
-    this.#left = MAX_STEPS;
-  }
-
-  /** The schema with a count at each place, weighted by what it compares a value with. */
-  counted(schema: JsonSchema): JsonSchema {
-    const values = Array.isArray(schema['enum']) ? schema['enum'].length : 0;
-    return { ...mapSubschemas(schema, (subschema) => this.counted(subschema)), [STEPS]: 1 + values };
-  }
-
-  counting<Draft extends Ajv | Ajv2020>(ajv: Draft): Draft {
-    const validate = (steps: number, value: unknown) => this.#take(steps + (sizeOf(value) >> 3));
-    return ajv.addKeyword({ keyword: STEPS, before: '$ref', schemaType: 'number', errors: false, validate }) as Draft;
-  }
-
-  #take(steps: number): true {
-    this.#left -= steps;
-    if (this.#left < 0) throw new Error(`The check of an untrusted schema took more than ${MAX_STEPS} steps.`);
-    return true;
-  }
-}
-
-/** What a rule may have to read: characters, items, keys. */
-function sizeOf(value: unknown): number {
-  if (typeof value === 'string') return value.length;
-  return typeof value === 'object' && value !== null ? Object.keys(value).length : 0;
+/** @param count The faults there are, where not all are gathered. */
+function answerOf(validate: ValidateFunction, value: JsonValue, count?: number): unknown {
+  if (validate(value)) return value;
+  const faults = ajvFaults(validate.errors ?? [], count);
+  validate.errors = null;
+  return faults;
 }
 
 /** ajv as strangers' schemas need it: not strict, silent, and not fooled by what objects inherit. */
 const AJV_OPTIONS: Options = {
-  allErrors: true,
   verbose: true,
   ownProperties: true,
   validateSchema: false,
@@ -115,7 +90,7 @@ function isDate(text: string): boolean {
  * keywords at the top are kept from it: it refuses a `$schema` it does not know, and `$async` would make it answer with a promise,
  * which looks like a yes. An `$id` it cannot read, such as `urn:args`, is left out.
  */
-function compile(schema: JsonSchema, options: AjvOptions, steps: Steps): ValidateFunction {
+function compile(schema: JsonSchema, options: AjvOptions, bounds: Bounds, allErrors = true): ValidateFunction {
   const { strict = false, untrusted = false, defaults = true, warn = ignore } = options;
   const regExp = regExpOf(options);
   const takesPattern = (pattern: string) => !untrusted || takes(regExp, pattern);
@@ -123,10 +98,13 @@ function compile(schema: JsonSchema, options: AjvOptions, steps: Steps): Validat
     $schema: dialect = '',
     $async: _async,
     ...named
-  } = strict ? schema : readable(schema, { takesPattern, warn });
+  } = bounds.within(strict ? schema : readable(schema, { takesPattern, warn }));
   const { $id, ...nameless } = named;
   const ajvOptions: Options = {
     ...AJV_OPTIONS,
+    allErrors,
+    // A schema that is small, but referred to often, would be as large as all its references together.
+    inlineRefs: !untrusted,
     useDefaults: defaults,
     strict,
     strictTypes: strict,
@@ -137,8 +115,7 @@ function compile(schema: JsonSchema, options: AjvOptions, steps: Steps): Validat
   for (const Draft of draftsOf(dialect)) {
     for (const body of $id === undefined ? [nameless] : [named, nameless]) {
       try {
-        const ajv = withUniqueItems(new Draft(ajvOptions));
-        return (untrusted ? steps.counting(ajv) : ajv).compile(body);
+        return bounds.keeping(withQuickKeywords(new Draft(ajvOptions), bounds)).compile(body);
       } catch (fault) {
         refusals.push(fault);
       }
@@ -161,17 +138,43 @@ function draftsOf(dialect: string): readonly (typeof Ajv | typeof Ajv2020)[] {
   return /2020-12/.test(dialect) ? [Ajv2020] : [Ajv2020, Ajv];
 }
 
-/** ajv's own keyword compares each item with each other one: a hundred thousand would take minutes. */
-function withUniqueItems<Draft extends Ajv | Ajv2020>(ajv: Draft): Draft {
-  ajv.removeKeyword('uniqueItems');
-  return ajv.addKeyword({
+/**
+ * ajv's own keywords compare each item with each other one, or with each value that is allowed: a hundred thousand items would take
+ * minutes.
+ */
+function withQuickKeywords<Draft extends Ajv | Ajv2020>(ajv: Draft, bounds: Bounds): Draft {
+  // A list or an object as a text, which a NUL tells from the texts there are; one that begins so itself has a quote after it.
+  const identityOf = (value: JsonValue): JsonValue => {
+    if (typeof value === 'string') return value.startsWith('\0') ? `\0"${value}` : value;
+    if (typeof value !== 'object' || value === null) return value;
+    const text = canonicalJson(value);
+    bounds.spend(text.length);
+    return `\0${text}`;
+  };
+  ajv.removeKeyword('uniqueItems').removeKeyword('enum');
+  ajv.addKeyword({
     keyword: 'uniqueItems',
     type: 'array',
     schemaType: 'boolean',
     errors: false,
     error: { message: 'must NOT have duplicate items' },
     validate: (unique: boolean, items: readonly JsonValue[]) =>
-      !unique || new Set(items.map(canonicalJson)).size === items.length,
+      !unique || new Set(items.map(identityOf)).size === items.length,
+  });
+  return ajv.addKeyword({
+    keyword: 'enum',
+    schemaType: 'array',
+    error: {
+      message: 'must be equal to one of the allowed values',
+      params: ({ schemaCode }) => _`{ allowedValues: ${schemaCode} }`,
+    },
+    code: (place) => {
+      const { gen, data, schema } = place;
+      if (schema.length === 0) throw new Error('enum must have non-empty array');
+      const allowed = new Set(schema.map(identityOf));
+      const isAllowed = (value: JsonValue) => allowed.has(identityOf(value));
+      place.pass(_`${gen.scopeValue('func', { ref: isAllowed })}(${data})`);
+    },
   }) as Draft;
 }
 

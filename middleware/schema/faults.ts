@@ -16,7 +16,7 @@ const MAX_FAULTS = 100;
 export class Faults {
   /** The first ones. */
   readonly list: readonly Fault[];
-  /** How many there are. */
+  /** How many there are; infinitely many, where nobody has counted them. */
   readonly count: number;
 
   constructor(list: readonly Fault[], count: number) {
@@ -33,15 +33,16 @@ export class Faults {
       lines.add(clipped(`- ${path === '' ? '' : `${path}: `}${message}`, characters));
       told++;
     }
-    return [...lines, ...(this.count > told ? [`- and ${this.count - told} more`] : [])].join('\n');
+    const more = this.count === Number.POSITIVE_INFINITY ? 'more' : `${this.count - told} more`;
+    return [...lines, ...(this.count > told ? [`- and ${more}`] : [])].join('\n');
   }
 }
 
-/** What is wrong with a value, as ajv tells it. */
-export function ajvFaults(errors: readonly ErrorObject[]): Faults {
+/** What is wrong with a value, as ajv tells it. @param count How many faults there are, where these are not all. */
+export function ajvFaults(errors: readonly ErrorObject[], count?: number): Faults {
   // That an "if" failed says nothing: what its branch wants is in the list as well.
   const told = errors.filter(({ keyword }) => keyword !== 'if');
-  return new Faults(told.slice(0, MAX_FAULTS).map(faultOf), told.length);
+  return new Faults(told.slice(0, MAX_FAULTS).map(faultOf), count ?? told.length);
 }
 
 /** The same as a Standard Schema tells it. */
@@ -54,16 +55,23 @@ function issueOf({ message, path = [] }: StandardIssue): Fault {
 }
 
 function faultOf(error: ErrorObject): Fault {
-  const steps = error.instancePath.split('/').slice(1);
+  // Cut before anything else: a key may be a text of megabytes.
+  const steps = error.instancePath
+    .slice(0, 4 * MAX_PATH)
+    .split('/')
+    .slice(1);
   return {
     path: pathOf(steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))),
     message: messageOf(error),
   };
 }
 
+/** Characters of a place. */
+const MAX_PATH = 120;
+
 /** A place in a value, as a person would write it: `items[0].name`. */
 export function pathOf(steps: readonly string[]): string {
-  return clipped(steps.map(stepOf).join('').replace(/^\./, ''), 120);
+  return clipped(steps.map(stepOf).join('').replace(/^\./, ''), MAX_PATH);
 }
 
 function stepOf(step: string): string {

@@ -43,6 +43,11 @@ async function call(
   return { code: error?.code ?? 'ok', content: String(content), cause: String(error?.cause) };
 }
 
+/** So many of something. */
+function times<Item>(count: number, item: (index: number) => Item): Item[] {
+  return Array.from({ length: count }, (_, index) => item(index));
+}
+
 const point: JsonSchema = { type: 'object', properties: { x: { type: 'number' } }, required: ['x'] };
 
 test.each([
@@ -215,6 +220,11 @@ describe('a schema that is not trusted', () => {
       { type: 'object', properties: Object.fromEntries(Array.from({ length: 1001 }, (__, i) => [`p${i}`, {}])) },
       'holds more than 1000 schemas',
     ],
+    [
+      'too many keys that want others',
+      { type: 'object', dependentRequired: Object.fromEntries(times(1001, (i) => [`p${i}`, ['p']])) },
+      'holds more than 1000 schemas',
+    ],
     ['too much text', { type: 'object', description: 'x'.repeat(200_001) }, 'characters; 200000 are allowed'],
     [
       'a reference out of it',
@@ -225,6 +235,11 @@ describe('a schema that is not trusted', () => {
       'a reference to what is no schema',
       { type: 'object', 'x-a': { pattern: 'a' }, properties: { a: { $ref: '#/x-a' } } },
       'refers at #/properties/a to #/x-a',
+    ],
+    [
+      'a reference that can be read in two ways',
+      { type: 'object', properties: { a: { $ref: '#/properties%2Fb' }, b: {} }, 'properties/b': { pattern: 'a' } },
+      'cannot be read',
     ],
     ['a reference nobody can read', { type: 'object', properties: { a: { $ref: '#/%' } } }, 'cannot be read'],
     ['a reference that moves', { type: 'object', properties: { a: { $dynamicRef: '#a' } } }, 'uses $dynamicRef'],
@@ -237,6 +252,15 @@ describe('a schema that is not trusted', () => {
     expect(() => defineTool({ name: 't', description: '', outputSchema, untrusted: true })).toThrow(/^outputSchema/);
   });
 
+  test('E08: may have names with a percent sign', async () => {
+    const schema: JsonSchema = {
+      type: 'object',
+      properties: { '100%': { type: 'number' }, b: { $ref: '#/properties/100%25' } },
+    };
+    expect((await call(schema, { '100%': 1, b: 2 }, {}, true)).code).toBe('ok');
+    expect((await call(schema, { b: 'x' }, {}, true)).code).toBe('invalid_arguments');
+  });
+
   test('E08: is taken as it usually is', async () => {
     const schema = { $defs: { n: { type: 'number' } }, ...inObject(nested(5)) };
     expect((await call(schema, { a: 'x' }, {}, true)).code).toBe('ok');
@@ -244,14 +268,6 @@ describe('a schema that is not trusted', () => {
   });
 
   test.each<[string, JsonSchema, JsonObject]>([
-    [
-      'one that doubles with each level of the arguments',
-      {
-        type: 'object',
-        anyOf: ['y', 'z'].map((key) => ({ properties: { a: { $ref: '#' } }, required: [key] })),
-      },
-      JSON.parse(`${'{"a":'.repeat(100)}{}${'}'.repeat(100)}`),
-    ],
     [
       'one that doubles with each reference',
       {
@@ -273,6 +289,124 @@ describe('a schema that is not trusted', () => {
     expect(content).toContain('no fault of the call');
     expect(cause).toMatch(/took more than 1000000 steps|call stack/);
   });
+});
+
+const named = (count: number, schema: JsonSchema | boolean) =>
+  Object.fromEntries(times(count, (index) => [`p${index}`, schema] as const));
+
+describe('what would take seconds, or more memory than there is, is bounded', () => {
+  /** The quickest of three would be a second away from any of these without a bound. */
+  const LIMIT_MS = 3000;
+
+  async function quickly(schema: JsonSchema, given: JsonObject, untrusted: boolean) {
+    const began = performance.now();
+    const answer = await call(schema, given, {}, untrusted);
+    expect(performance.now() - began).toBeLessThan(LIMIT_MS);
+    return answer;
+  }
+
+  test.each<[string, JsonSchema, JsonObject, string]>([
+    [
+      'a schema that is referred to very often',
+      {
+        type: 'object',
+        $defs: { wide: { properties: named(450, { minLength: 1 }) } },
+        properties: named(450, { $ref: '#/$defs/wide' }),
+      },
+      {},
+      'ok',
+    ],
+    [
+      'lists within lists that have to be unique',
+      { type: 'object', properties: { a: { allOf: times(900, () => ({ uniqueItems: true })) } } },
+      { a: [times(200_000, () => 1)] },
+      'internal',
+    ],
+    [
+      'lists within lists to compare with',
+      {
+        type: 'object',
+        $defs: {
+          each: { const: [times(2000, () => 1)] },
+          many: { allOf: times(400, () => ({ $ref: '#/$defs/each' })) },
+        },
+        properties: { a: { allOf: times(400, () => ({ $ref: '#/$defs/many' })) } },
+      },
+      { a: [times(2000, () => 1)] },
+      'internal',
+    ],
+    [
+      'names to look for in each item',
+      {
+        type: 'object',
+        properties: { a: { items: { properties: named(900, true), required: times(9000, () => 'p') } } },
+      },
+      { a: times(400_000, () => ({ p: 1 })) },
+      'internal',
+    ],
+    [
+      'defaults to fill into each item',
+      { type: 'object', properties: { a: { items: { properties: { p: { default: times(50_000, () => 1) } } } } } },
+      { a: times(400_000, () => ({})) },
+      'internal',
+    ],
+  ])('E07, E08: of an untrusted schema: %s', async (_, schema, given, code) => {
+    expect((await quickly(schema, given, true)).code).toBe(code);
+  });
+
+  test('E07: patterns for keys are counted for each key', async () => {
+    const schema = { type: 'object', patternProperties: Object.fromEntries(times(900, (i) => [`p${i}$`, {}])) };
+    const given = Object.fromEntries(times(10_000, (index) => [`k${index}`, 1]));
+    expect((await call(schema, given, { regExp: (pattern) => new RegExp(pattern) }, true)).code).toBe('internal');
+  });
+
+  const eight = { type: 'object', required: times(8, (index) => `k${index}`) };
+  test.each<[string, JsonSchema, JsonObject]>([
+    ['faults of each item', { properties: { a: { items: eight } } }, { a: times(600_000, () => ({})) }],
+    [
+      'faults behind a reference',
+      {
+        $defs: { text: { type: 'string', properties: { p: { $ref: '#/$defs/text' } } } },
+        properties: { a: { items: { $ref: '#/$defs/text' } } },
+      },
+      { a: times(200_000, () => 1) },
+    ],
+    [
+      'faults of each item in each alternative',
+      { properties: { a: { anyOf: times(10, () => ({ items: eight })) } } },
+      { a: times(200_000, () => ({})) },
+    ],
+    [
+      'a key of megabytes before each fault',
+      { additionalProperties: { items: { type: 'string' } } },
+      { ['~'.repeat(2_000_000)]: times(200, () => 1) },
+    ],
+    [
+      'values that are allowed, for each item',
+      { properties: { a: { items: { enum: times(10_000, (b) => ({ a: { b } })) } } } },
+      { a: times(20_000, () => ({ a: { b: -1 } })) },
+    ],
+  ])('the schema may be trusted, the arguments never are: %s', async (_, schema, given) => {
+    const { code, content } = await quickly({ type: 'object', ...schema }, given, false);
+    expect(code).toBe('invalid_arguments');
+    expect(content.length).toBeLessThan(3000);
+  });
+
+  test('a branch that gathers too many faults leaves it to the others to accept', async () => {
+    const lists = ['string', 'number'].map((type) => ({ items: { type } }));
+    const schema: JsonSchema = { type: 'object', properties: { a: { anyOf: lists }, b: { default: 1 } } };
+    const numbers = times(20_000, (index) => index);
+    expect((await call(schema, { a: numbers })).content).toContain('"b":1');
+    expect((await call(schema, { a: [...numbers, true] })).code).toBe('invalid_arguments');
+  });
+});
+
+test('a list of allowed values takes what is equal to one of them', async () => {
+  const values: JsonValue[] = [1, 'a', null, true, { a: 1, b: [2] }, ['x']];
+  const schema: JsonSchema = { type: 'object', properties: { v: { enum: values } } };
+  for (const v of [...values, 1.0, { b: [2], a: 1 }]) expect((await call(schema, { v })).code).toBe('ok');
+  for (const v of ['1', 'null', { a: 1 }, '\0["x"]', '["x"]', false, ['x', 'x']])
+    expect((await call(schema, { v })).code).toBe('invalid_arguments');
 });
 
 test('a hundred thousand items are compared without comparing each with each other', async () => {

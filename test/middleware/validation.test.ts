@@ -224,9 +224,12 @@ describe('invalid arguments', () => {
 
   test('make a message of bounded size, however many and however large they are', async () => {
     const schema = { type: 'object', properties: { list: { type: 'array', items: { type: 'number' } } } };
-    const many = await call(schema, { list: new Array(100_000).fill('x'.repeat(10)) });
+    const many = await call(schema, { list: new Array(10_000).fill('x'.repeat(10)) });
     expect(faults(many)).toHaveLength(9);
-    expect(faults(many).at(-1)).toBe('and 99992 more');
+    expect(faults(many).at(-1)).toBe('and 9992 more');
+    // Nobody needs them counted.
+    const countless = await call(schema, { list: new Array(100_000).fill('x'.repeat(10)) });
+    expect(faults(countless)).toEqual(['list[0]: expected number; got the text "xxxxxxxxxx"', 'and more']);
     expect(String(many.result.content).length).toBeLessThan(1000);
 
     const large = await call(schema, { list: 'x'.repeat(1_000_000) });
