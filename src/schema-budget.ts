@@ -54,8 +54,8 @@ class Budget {
   #referenceOf(schema: JsonSchema, at: string): string | undefined {
     const unusual = ['$dynamicRef', '$recursiveRef', ...(at === '#' ? [] : ['$id'])].find((key) => key in schema);
     if (unusual !== undefined) throw beyond(this.#owner, `uses ${unusual} at ${at}, which is not allowed`);
-    if (!('$ref' in schema)) return undefined;
-    const reference = String(schema['$ref']);
+    const { $ref: reference } = schema;
+    if (typeof reference !== 'string') return undefined;
     try {
       // An encoded slash is one within a name to some, and one between names to others.
       if (!/%2f/i.test(reference)) return decodeURIComponent(reference);

@@ -36,14 +36,18 @@ export function mapSubschemas(
   map: (subschema: JsonSchema, place: readonly string[]) => unknown,
 ): JsonSchema {
   const mapped = (value: unknown, ...place: readonly string[]) => (isPlainObject(value) ? map(value, place) : value);
+  const namedIn = (value: Record<string, unknown>, ...place: readonly string[]) =>
+    Object.fromEntries(Object.entries(value).map(([name, each]) => [name, mapped(each, ...place, name)]));
   const entries = Object.entries(schema).map(([keyword, value]) => {
     if (SCHEMAS.has(keyword)) {
       const list = Array.isArray(value) && value.map((each, index) => mapped(each, keyword, String(index)));
       return [keyword, list || mapped(value, keyword)];
     }
+    // OpenAPI's place for schemas, to which what is made of it may still refer.
+    if (keyword === 'components' && isPlainObject(value) && isPlainObject(value['schemas']))
+      return [keyword, { ...value, schemas: namedIn(value['schemas'], keyword, 'schemas') }];
     if (!NAMED_SCHEMAS.has(keyword) || !isPlainObject(value)) return [keyword, value];
-    const named = Object.entries(value).map(([name, each]) => [name, mapped(each, keyword, name)]);
-    return [keyword, Object.fromEntries(named)];
+    return [keyword, namedIn(value, keyword)];
   });
   return Object.fromEntries(entries);
 }

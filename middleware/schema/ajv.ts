@@ -1,10 +1,11 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { _, Ajv, type Options, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { canonicalJson, type JsonSchema, type JsonValue } from '../../src/index.ts';
+import { canonicalJson, type JsonSchema, type JsonValue, mapSubschemas } from '../../src/index.ts';
 import { Bounds, TOO_MANY_FAULTS } from './bounds.ts';
 import { ajvFaults } from './faults.ts';
-import { readable } from './foreign.ts';
+import { readable, withPrefixItems } from './foreign.ts';
+import { inJavaScript, unquoted } from './patterns.ts';
 
 /** Checks a value, which it may change in place: the answer is the value after defaults and transforms, or Faults. */
 export type SchemaCheck = (value: JsonValue) => unknown;
@@ -88,7 +89,8 @@ function isDate(text: string): boolean {
 /**
  * Each schema has an engine of its own: one engine would keep all it ever compiled, and confuse schemas that share an `$id`. Two
  * keywords at the top are kept from it: it refuses a `$schema` it does not know, and `$async` would make it answer with a promise,
- * which looks like a yes. An `$id` it cannot read, such as `urn:args`, is left out.
+ * which looks like a yes. An `$id` it cannot read, such as `urn:args`, is left out, and so are
+ * those within where two are the same.
  */
 function compile(schema: JsonSchema, options: AjvOptions, bounds: Bounds, allErrors = true): ValidateFunction {
   const { strict = false, untrusted = false, defaults = true, warn = ignore } = options;
@@ -112,8 +114,13 @@ function compile(schema: JsonSchema, options: AjvOptions, bounds: Bounds, allErr
     code: { regExp: Object.assign(regExp, { code: 'new RegExp' }) },
   };
   const refusals: unknown[] = [];
-  for (const Draft of draftsOf(dialect)) {
-    for (const body of $id === undefined ? [nameless] : [named, nameless]) {
+  const drafts = draftsOf(dialect);
+  // The references of an untrusted schema need no `$id`, and none is within: trying in vain takes its time, too.
+  const wholes = untrusted ? [nameless] : [...($id === undefined ? [] : [named]), nameless, withoutIds(nameless)];
+  for (const Draft of drafts) {
+    for (const whole of wholes) {
+      // Where the draft is not known, lists of items may be those of either.
+      const body = !strict && drafts.length > 1 && Draft === Ajv2020 ? withPrefixItems(whole) : whole;
       try {
         return bounds.keeping(withQuickKeywords(new Draft(ajvOptions), bounds)).compile(body);
       } catch (fault) {
@@ -122,6 +129,11 @@ function compile(schema: JsonSchema, options: AjvOptions, bounds: Bounds, allErr
     }
   }
   throw explained(refusals[0] as Error);
+}
+
+function withoutIds(schema: JsonSchema): JsonSchema {
+  const { $id: _, ...rest } = mapSubschemas(schema, withoutIds);
+  return rest;
 }
 
 function ignore(): void {}
@@ -133,9 +145,9 @@ function explained(refusal: Error): Error {
   return new Error(message, { cause: refusal });
 }
 
-function draftsOf(dialect: string): readonly (typeof Ajv | typeof Ajv2020)[] {
-  if (/draft-0\d/.test(dialect)) return [Ajv];
-  return /2020-12/.test(dialect) ? [Ajv2020] : [Ajv2020, Ajv];
+function draftsOf(dialect: unknown): readonly (typeof Ajv | typeof Ajv2020)[] {
+  if (/draft-0\d/.test(String(dialect))) return [Ajv];
+  return /2020-12/.test(String(dialect)) ? [Ajv2020] : [Ajv2020, Ajv];
 }
 
 /**
@@ -179,7 +191,7 @@ function withQuickKeywords<Draft extends Ajv | Ajv2020>(ajv: Draft, bounds: Boun
 }
 
 function regExpOf({ untrusted = false, regExp, warn = ignore }: AjvOptions): RegExpEngine {
-  if (regExp === undefined) return untrusted ? refused : native;
+  if (regExp === undefined) return untrusted ? refused : native(warn);
   return (pattern, flags) => {
     try {
       const engine = regExp(pattern, flags);
@@ -187,10 +199,8 @@ function regExpOf({ untrusted = false, regExp, warn = ignore }: AjvOptions): Reg
       return { test: (text) => engine.test(text), toString: () => pattern };
     } catch (fault) {
       if (untrusted) throw fault;
-      warn(
-        `the engine given as regExp cannot read the pattern ${JSON.stringify(pattern.slice(0, 100))}, so JavaScript's runs it`,
-      );
-      return native(pattern, flags);
+      warn(`the engine given as regExp cannot read the pattern ${brief(pattern)}, so JavaScript's runs it`);
+      return native(warn)(pattern, flags);
     }
   };
 }
@@ -199,12 +209,31 @@ function refused(): never {
   throw new Error('The patterns of an untrusted schema are run by an engine given as regExp only.');
 }
 
-/** A pattern as it is meant: one with a needless escape is only valid without the `u` flag. */
-function native(pattern: string, flags: string): RegExp {
+/**
+ * Patterns as they are meant: one with a needless escape is not valid with the `u` flag, one of another language perhaps not at all,
+ * or does not mean the same.
+ */
+function native(warn: (message: string) => void): RegExpEngine {
+  return (pattern, flags) => {
+    const [quoted, ownFlags] = unquoted(pattern) ?? [pattern, ''];
+    const plain = expression(quoted, flags + ownFlags);
+    const [source, theirFlags] = inJavaScript(quoted);
+    const allFlags = ownFlags + theirFlags;
+    const found = plain ?? expression(source, flags + allFlags) ?? expression(source, allFlags) ?? new RegExp(pattern);
+    if (found.source !== pattern) warn(`the pattern ${brief(pattern)} is read as ${brief(String(found))}`);
+    return found;
+  };
+}
+
+function brief(pattern: string): string {
+  return JSON.stringify(pattern.slice(0, 100));
+}
+
+function expression(source: string, flags: string): RegExp | undefined {
   try {
-    return new RegExp(pattern, flags);
+    return new RegExp(source, flags);
   } catch {
-    return new RegExp(pattern);
+    return undefined;
   }
 }
 

@@ -36,6 +36,9 @@ export interface SchemaOptions {
 /** Checks of `SchemaOptions`. */
 export const SCHEMA_OPTIONS: OptionChecks = { compile: isFunction, regExp: isFunction, onSchemaWarning: isFunction };
 
+/** Characters of a warning: what a schema holds can be of any length. */
+const MAX_WARNING = 300;
+
 /** Compiles one schema of a tool. @throws Error where it cannot be compiled. */
 export function compileFor(
   tool: Tool,
@@ -50,7 +53,7 @@ export function compileFor(
   const options = {
     defaults,
     untrusted: tool.untrusted === true,
-    warn: (message: string) => void warnings.add(message),
+    warn: (message: string) => void warnings.add(message.slice(0, MAX_WARNING)),
   };
   const check = ajvCheck(schema, regExp === undefined ? options : { ...options, regExp });
   for (const message of warnings) tell(onSchemaWarning, message, tool);

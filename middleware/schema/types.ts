@@ -53,7 +53,7 @@ export class AllowedTypes {
     const own =
       types.length === 0 ? ANY : types.reduce((sum: number, name) => sum | (BY_NAME.get(name) ?? ANY), nullable);
     const listed = 'const' in schema ? [schema['const']] : schema['enum'];
-    const values = Array.isArray(listed) ? this.#listed(listed) : ANY;
+    const values = Array.isArray(listed) && listed.length > 0 ? this.#listed(listed) : ANY;
     const together = this.#together(schema).reduce((sum: number, each) => sum & this.of(each), ANY);
     const choices = choicesOf(schema).reduce((sum, each) => sum & this.#oneOf(each), ANY);
     const all = own & values & together & choices;
@@ -166,7 +166,7 @@ export class AllowedTypes {
 }
 
 function choicesOf({ anyOf, oneOf }: Record<string, unknown>): readonly (readonly unknown[])[] {
-  return [anyOf, oneOf].filter((branches) => Array.isArray(branches));
+  return [anyOf, oneOf].filter((branches) => Array.isArray(branches)).filter(({ length }) => length > 0);
 }
 
 function propertyNamed({ properties }: Record<string, unknown>, key: string): unknown {

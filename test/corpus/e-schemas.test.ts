@@ -261,6 +261,17 @@ describe('a schema that is not trusted', () => {
     expect((await call(schema, { b: 'x' }, {}, true)).code).toBe('invalid_arguments');
   });
 
+  test('E08: may have an $id, a reference that is null, and the schemas of OpenAPI', async () => {
+    const schema: JsonObject = {
+      $id: 'https://example.com/theirs',
+      type: 'object',
+      components: { schemas: { N: { type: 'number', pattern: evil } } },
+      properties: { a: { $ref: '#/components/schemas/N' }, b: { $ref: null, type: 'string' } },
+    };
+    expect((await call(schema as JsonSchema, { a: 1, b: text }, {}, true)).code).toBe('ok');
+    expect((await call(schema as JsonSchema, { a: text }, {}, true)).code).toBe('invalid_arguments');
+  });
+
   test('E08: is taken as it usually is', async () => {
     const schema = { $defs: { n: { type: 'number' } }, ...inObject(nested(5)) };
     expect((await call(schema, { a: 'x' }, {}, true)).code).toBe('ok');
@@ -508,6 +519,33 @@ test.each([
   expect((await call(schema, { s: wrong })).code).toBe('invalid_arguments');
 });
 
+test.each([
+  ['\\Aabc\\Z', 'abc', 'x'],
+  ['^abc\\z', 'abc', 'x'],
+  ['(?i)^abc$', 'ABC', 'x'],
+  ['^(?i)abc$', 'ABC', 'x'],
+  ['^a++b$', 'aab', 'x'],
+  ['^[a+]++b$', 'a+b', 'x'],
+  ['^(?>a+)b$', 'aab', 'x'],
+  ['^(?P<year>\\d{4})-(?P=year)$', '2024-2024', '2024-2025'],
+  ['^[[:alpha:]_]+$', 'a_b', '1'],
+  ['^\\pL+$', 'é', '1'],
+  ['^[\\p{L}\\-\\:]+$', 'é-b:', '1'],
+  ['^\\Qa.b\\E$', 'a.b', 'axb'],
+  ['^\\h+$', ' \t', 'h'],
+  ['/^abc$/i', 'ABC', 'x'],
+])(
+  'E12: the pattern %s of another language checks as it is meant, and the host hears of it',
+  async (pattern, right, wrong) => {
+    const schema: JsonSchema = { type: 'object', properties: { s: { type: 'string', pattern } } };
+    const warnings: string[] = [];
+    const onSchemaWarning = (message: string) => warnings.push(message);
+    expect((await call(schema, { s: right }, { onSchemaWarning })).code).toBe('ok');
+    expect((await call(schema, { s: wrong })).code).toBe('invalid_arguments');
+    expect(warnings).toEqual([expect.stringMatching(/^the pattern ".*" is read as "\//)]);
+  },
+);
+
 test('E12: a pattern that is none keeps only its own tool from its work, and is found at the start', async () => {
   const tools = [toolOf({ type: 'object', properties: { s: { pattern: '(' } } }, 'broken'), toolOf(point, 'whole')];
   const dispatcher = dispatcherOf(tools);
@@ -532,6 +570,98 @@ test.each<[string, JsonSchema, JsonValue, JsonValue]>([
   };
   for (const a of [null, right]) expect((await call(whole, { a })).code).toBe('ok');
   expect((await call(whole, { a: wrong })).code).toBe('invalid_arguments');
+});
+
+test.each<[string, JsonSchema, JsonValue, JsonValue]>([
+  ['beside a type and enum', { nullable: true, type: 'string', enum: ['a'] }, 'a', 'b'],
+  ['beside a type and const', { nullable: true, type: 'string', const: 'a' }, 'a', 'b'],
+  ['beside a type and allOf', { nullable: true, type: 'object', allOf: [{ required: ['x'] }] }, { x: 1 }, {}],
+  ['beside enum and anyOf', { nullable: true, enum: ['a'], anyOf: [{ type: 'string' }] }, 'a', 'b'],
+  ['beside anyOf and oneOf', { nullable: true, anyOf: [{ type: 'string' }], oneOf: [{ minLength: 1 }] }, 'a', 5],
+  ['beside oneOf that takes null', { nullable: true, oneOf: [{ type: 'string', nullable: true }] }, 'a', 5],
+  ['beside a type in a list', { nullable: true, type: ['string'] }, 'a', 5],
+  ['as false beside null', { nullable: false, type: ['string', 'null'] }, 'a', 5],
+])('E13: nullable takes null whatever else is said, %s', async (_, schema, right, wrong) => {
+  const whole: JsonSchema = { type: 'object', properties: { a: schema }, required: ['a'] };
+  for (const a of [null, right]) expect((await call(whole, { a })).code).toBe('ok');
+  expect((await call(whole, { a: wrong })).code).toBe('invalid_arguments');
+});
+
+test('E13: nullable beside a reference keeps the default', async () => {
+  const a = { nullable: true, default: 'x', $ref: '#/components/schemas/Text' };
+  const components = { schemas: { Text: { nullable: true, enum: ['x'] } } };
+  expect((await call({ type: 'object', properties: { a }, components }, {})).content).toBe('{"a":"x"}');
+});
+
+const empty: readonly [string, unknown][] = [
+  ...[null, {}].map((value): [string, unknown] => ['required', value]),
+  ...[null, []].flatMap((value) =>
+    [
+      'properties',
+      'additionalProperties',
+      'anyOf',
+      'oneOf',
+      'enum',
+      'items',
+      'patternProperties',
+      '$defs',
+      'if',
+      'type',
+    ].map((keyword): [string, unknown] => [keyword, value]),
+  ),
+  ...[
+    'pattern',
+    'format',
+    'minimum',
+    'maxLength',
+    'uniqueItems',
+    'nullable',
+    'not',
+    '$ref',
+    'dependencies',
+    '$schema',
+  ].map((keyword): [string, unknown] => [keyword, null]),
+  ['multipleOf', 0],
+  ['type', ''],
+  ['type', 'any'],
+  ['example', { $id: 'a b', $anchor: '!' }],
+];
+
+test.each(empty)('a schema whose %s is %j says nothing by it', async (keyword, value) => {
+  const warnings: string[] = [];
+  const onSchemaWarning = (message: string) => warnings.push(message);
+  const properties = { a: { type: 'object', properties: { b: { [keyword]: value } } }, c: { type: 'string' } };
+  const schema: JsonSchema = { type: 'object', properties };
+  for (const b of ['x', 5, null, [1, 1]])
+    expect((await call(schema, { a: { b } }, { onSchemaWarning })).code).toBe('ok');
+  expect((await call(schema, { c: 5 })).code).toBe('invalid_arguments');
+  expect(warnings.length > 0).toBe(!['example', '$schema'].includes(keyword));
+});
+
+test.each<[string, JsonSchema, JsonValue, JsonValue]>([
+  ['numbers as texts', { type: 'string', minLength: '2' }, 'xx', 'x'],
+  ['truth as text', { type: 'array', uniqueItems: 'true' }, [1, 2], [1, 1]],
+  ['null for the type', { type: ['string', null] as unknown as string[] }, null, 5],
+  ['null as one of the names', { type: 'object', required: ['x', null] as unknown as string[] }, { x: 1 }, {}],
+  ['lists of items of both drafts', { prefixItems: [{ type: 'string' }], items: false }, ['x'], ['x', 1]],
+  ['two $ids that are the same', { $id: 'urn:x', anyOf: [{ $id: 'urn:x', type: 'string' }] }, 'x', 5],
+])('is read as it is meant: %s', async (_, a, right, wrong) => {
+  const tuple = { items: [{ type: 'number' }], additionalItems: false };
+  const schema: JsonSchema = { type: 'object', properties: { a, tuple }, dependentRequired: { b: ['a'] } };
+  expect((await call(schema, { a: right, tuple: [1] })).code).toBe('ok');
+  expect((await call(schema, { a: wrong })).code).toBe('invalid_arguments');
+  for (const given of [{ tuple: ['x'] }, { tuple: [1, 2] }, { b: 1 }])
+    expect((await call(schema, given)).code).toBe('invalid_arguments');
+});
+
+test.each<[string, JsonObject]>([
+  ['null for a text', { type: 'string', default: null }],
+  ['a text for a number', { type: 'integer', default: '5' }],
+  ['what is not allowed', { enum: ['a'], default: '' }],
+])('a default that its own schema refuses is not filled in: %s', async (_, a) => {
+  const schema: JsonSchema = { type: 'object', properties: { a: a as JsonSchema, b: { type: 'null', default: null } } };
+  expect((await call(schema, {})).content).toBe('{"b":null}');
+  expect((await call({ ...schema, required: ['a'] }, {})).content).toContain('"a" is required, but missing');
 });
 
 describe('where no code may be made from text', () => {
