@@ -160,7 +160,7 @@ function withQuickKeywords<Draft extends Ajv | Ajv2020>(ajv: Draft, bounds: Boun
     if (typeof value === 'string') return value.startsWith('\0') ? `\0"${value}` : value;
     if (typeof value !== 'object' || value === null) return value;
     const text = canonicalJson(value);
-    bounds.spend(text.length);
+    bounds.spend(2 * text.length);
     return `\0${text}`;
   };
   ajv.removeKeyword('uniqueItems').removeKeyword('enum');
