@@ -40,8 +40,8 @@ export class Faults {
 
 /** What is wrong with a value, as ajv tells it. @param count How many faults there are, where these are not all. */
 export function ajvFaults(errors: readonly ErrorObject[], count?: number): Faults {
-  // That an "if" failed says nothing: what its branch wants is in the list as well.
-  const told = errors.filter(({ keyword }) => keyword !== 'if');
+  // That an "if" or a name failed says nothing: what its branch, or the name's schema, wants is in the list as well.
+  const told = errors.filter(({ keyword }) => keyword !== 'if' && keyword !== 'propertyNames');
   return new Faults(told.slice(0, MAX_FAULTS).map(faultOf), count ?? told.length);
 }
 
@@ -62,7 +62,7 @@ function faultOf(error: ErrorObject): Fault {
     .slice(1);
   return {
     path: pathOf(steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))),
-    message: messageOf(error),
+    message: `${error.propertyName === undefined ? '' : `key ${quoted(error.propertyName)}: `}${messageOf(error)}`,
   };
 }
 

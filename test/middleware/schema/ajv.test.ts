@@ -240,6 +240,18 @@ describe('faults', () => {
     expect(new Faults([{ path: '', message: 'is wrong' }], 1).describe(1, 100)).toBe('- is wrong');
   });
 
+  test('of a name of a key tell that it is one', () => {
+    const schema = { properties: { map: { propertyNames: { pattern: '^[a-z]+$', maxLength: 3 } } } };
+    const faults = ajvCheck(schema)({ map: { abc: 1, 'A1-7': 1 } }) as Faults;
+    expect(faults.describe(9, 100).split('\n')).toEqual([
+      '- map: key "A1-7": must NOT have more than 3 characters; got the text "A1-7"',
+      '- map: key "A1-7": must match pattern "^[a-z]+$"; got the text "A1-7"',
+    ]);
+    expect((ajvCheck({ propertyNames: false })({ a: 1 }) as Faults).describe(9, 100)).toBe(
+      '- key "a": nothing is allowed here; got the text "a"',
+    );
+  });
+
   test('are found for each value anew', () => {
     const check = ajvCheck({ type: 'string' });
     expect(check(1)).toBeInstanceOf(Faults);
