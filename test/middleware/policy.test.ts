@@ -280,7 +280,7 @@ describe('a document that cannot be used', () => {
     [{ tools: { a: { limitMs: 2 ** 31 } } }, 'tools.a.limitMs: must be <= 2147483647'],
     [{ tools: { a: { outputLimit: 1.5 } } }, 'tools.a.outputLimit: expected integer'],
     [{ tools: { a: { logValues: 'yes' } } }, 'tools.a.logValues: expected boolean'],
-    [{ tools: { '': {} } }, 'tools: must NOT have fewer than 1 characters'],
+    [{ tools: { '': {} } }, 'tools: key "": must NOT have fewer than 1 characters'],
   ])('%j is refused, naming the place and what is allowed', (document, message) => {
     expect(() => policy(document as PolicyDocument)).toThrow(TypeError);
     expect(() => policy(document as PolicyDocument)).toThrow(message);
