@@ -47,17 +47,12 @@ export class AllowedTypes {
   of(schema: unknown): number {
     if (!isPlainObject(schema)) return schema === false ? 0 : ANY;
     this.#look();
-    const types = [schema['type'] ?? []].flat();
-    const nullable = schema['nullable'] === true ? NULL : 0;
-    // Beside a type, "nullable" is one more type; else one more alternative to all there is.
-    const own =
-      types.length === 0 ? ANY : types.reduce((sum: number, name) => sum | (BY_NAME.get(name) ?? ANY), nullable);
+    const own = [schema['type'] ?? []].flat().reduce((sum: number, name) => sum | (BY_NAME.get(name) ?? ANY), 0) || ANY;
     const listed = 'const' in schema ? [schema['const']] : schema['enum'];
     const values = Array.isArray(listed) && listed.length > 0 ? this.#listed(listed) : ANY;
     const together = this.#together(schema).reduce((sum: number, each) => sum & this.of(each), ANY);
     const choices = choicesOf(schema).reduce((sum, each) => sum & this.#oneOf(each), ANY);
-    const all = own & values & together & choices;
-    return types.length === 0 ? all | nullable : all;
+    return (own & values & together & choices) | (schema['nullable'] === true ? NULL : 0);
   }
 
   #listed(values: readonly JsonValue[]): number {

@@ -108,10 +108,10 @@ describe('null for what is optional', () => {
     ['a const', object({ a: { type: 'string', const: 'x', nullable: true } })],
     ['allOf', object({ a: { type: 'object', allOf: [{ type: 'object' }], nullable: true } })],
     ['anyOf', object({ a: { type: 'string', anyOf: [{ minLength: 1, type: 'string' }], nullable: true } })],
-  ])('B01: counts as missing where "nullable" stands beside a type, but %s takes no null', async (_, schema) => {
+  ])('B01: stays where "nullable" takes it, whatever %s beside it takes', async (_, schema) => {
     const { received, call } = setUp(schema);
-    expect((await call({ a: null })).notes).toMatchObject([{ type: 'repaired' }]);
-    expect(received).toEqual([{}]);
+    expect((await call({ a: null })).notes).toEqual([]);
+    expect(received).toEqual([{ a: null }]);
   });
 
   test('B02: is seen by schema and value, whatever the words of the fault', async () => {
