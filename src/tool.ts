@@ -101,7 +101,7 @@ export function defineTool<const Schema extends JsonSchema | StandardSchema = ty
   const { name, description, inputSchema, jsonSchema, outputSchema, outputJsonSchema, ...rest } = definition;
   const owner = `inputSchema of tool "${name}"`;
   const shown = toJsonSchema(jsonSchema ?? inputSchema ?? NO_ARGUMENTS, 'input', owner);
-  if (shown.type !== undefined && shown.type !== 'object') {
+  if (!describesObject(shown)) {
     throw new TypeError(
       `${owner} must describe an object, as arguments always are; its type is ${JSON.stringify(shown.type)}.`,
     );
@@ -127,6 +127,11 @@ export function defineTool<const Schema extends JsonSchema | StandardSchema = ty
     schema,
   };
   return made(tool) as Tool<InferInput<Schema>>;
+}
+
+/** Google's schemas have their types in capitals, and some allow null beside. */
+function describesObject({ type }: JsonSchema): boolean {
+  return type === undefined || [type].flat().some((name) => String(name).toLowerCase() === 'object');
 }
 
 /**

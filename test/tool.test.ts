@@ -95,7 +95,7 @@ describe('defineTool', () => {
       { ...valid, inputSchema: { type: 'string' } },
       'must describe an object, as arguments always are; its type is "string".',
     ],
-    [{ ...valid, inputSchema: { type: ['object', 'null'] } }, 'its type is ["object","null"].'],
+    [{ ...valid, inputSchema: { type: ['array', 'null'] } }, 'its type is ["array","null"].'],
     [
       { ...valid, inputSchema: { type: 'object', pattern: /a/ } },
       'must be a JSON Schema: pattern is or holds a RegExp.',

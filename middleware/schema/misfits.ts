@@ -79,11 +79,18 @@ function truth(value: unknown): unknown {
 /** All of them, for draft-03 had `any`. */
 const ANY: readonly string[] = ['array', 'boolean', 'null', 'number', 'object', 'string'];
 
-/** A name that is no type stays, for nobody knows what it means. */
+/** Google has them in capitals. A name that is no type stays, for nobody knows what it means. */
 function type(value: unknown): unknown {
-  if (!Array.isArray(value)) return value === 'any' ? ANY : text(value || undefined);
+  if (!Array.isArray(value)) return value === 'any' ? ANY : text(value || undefined) && typeName(value);
   if (value.includes('any')) return ANY;
-  return value.includes(null) ? value.map((name) => name ?? 'null') : list(value);
+  const names = value.map(typeName);
+  return names.some((name, index) => name !== value[index]) ? names : list(value);
+}
+
+function typeName(name: unknown): unknown {
+  if (name === null) return 'null';
+  const lower = String(name).toLowerCase();
+  return lower === 'integer' || ANY.includes(lower) ? lower : name;
 }
 
 function list(value: unknown): readonly unknown[] | undefined {

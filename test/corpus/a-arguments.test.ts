@@ -167,6 +167,21 @@ describe('A04: JSON in single quotes', () => {
   );
 });
 
+test.each<[string, JsonObject, string, unknown]>([
+  ['a list', { type: 'array', items: { type: 'string' } }, '["a","b"]', ['a', 'b']],
+  ['an object', { type: 'object' }, '{"a":{"b":1}}', { a: { b: 1 } }],
+])('A05: a text of JSON in the place of %s is read, where the schema takes no text', async (_, schema, text, held) => {
+  const { received, call } = setUp({ type: 'object', properties: { queries: schema, name: { type: 'string' } } });
+  const result = await call({ queries: text, name: text });
+  expect(received).toEqual([{ queries: held, name: text }]);
+  expect(result.notes).toMatchObject([{ type: 'repaired', by: 'validation' }]);
+  const other = Array.isArray(held) ? '{"a":1}' : '["a"]';
+  for (const wrong of [other, '5', text.slice(0, -1)])
+    expect((await call({ queries: wrong })).error?.message).toContain(
+      `queries: expected ${schema['type']}; got the text`,
+    );
+});
+
 describe('A06: objects glued together', () => {
   test.each([
     ['{"q":"a"}{"q":"a"}', { q: 'a' }],

@@ -714,3 +714,22 @@ test('E18: wrong arguments are a result like any other, from which a model can p
   expect(wrong.content).toContain('x: expected number; got the text "one"');
   expect((await dispatcher.dispatch({ name: 'tool', arguments: { x: 1 } })).isError).toBe(false);
 });
+
+test.each<[string, JsonSchema]>([
+  [
+    'in capitals',
+    { type: 'OBJECT', properties: { x: { type: 'NUMBER' }, y: { type: 'ARRAY', items: { type: 'STRING' } } } },
+  ],
+  [
+    'with null beside',
+    {
+      type: ['object', 'null'],
+      properties: { x: { type: ['NUMBER', 'null'] }, y: { type: 'array', items: { type: 'string' } } },
+    },
+  ],
+])('E13: types %s are read as they are meant', async (_, schema) => {
+  expect((await call(schema, { x: 1, y: ['a'] })).code).toBe('ok');
+  for (const wrong of [{ x: 'one' }, { y: 'a' }, { y: [1] }])
+    expect((await call(schema, wrong)).code).toBe('invalid_arguments');
+  expect(() => toolOf({ type: ['array', 'null'] })).toThrow('must describe an object');
+});
