@@ -3,6 +3,7 @@ import {
   type ContentPart,
   type CutOptions,
   checkOptions,
+  copyJson,
   cutTexts,
   type DispatchNote,
   isCount,
@@ -22,6 +23,7 @@ import {
   perToolCheck,
   printable,
   type ResourceLinkPart,
+  readJson,
   type SizeUnit,
   shrinkJson,
   sizeOf,
@@ -228,10 +230,12 @@ function shrunk(text: string, kept: string, cut: CutOptions): string {
 }
 
 /** The value of JSON text of an object or array. */
+/** The JSON a text is, if a shorter text of it would still say the same: a number must not become another one. */
 function jsonOf(text: string): JsonValue | undefined {
   if (!/^\s*[[{]/.test(text)) return undefined;
   try {
-    return JSON.parse(text) as JsonValue;
+    const value = copyJson(JSON.parse(text));
+    return readJson(text).inexact === undefined ? value : undefined;
   } catch {
     return undefined;
   }

@@ -17,6 +17,7 @@ import {
   perTool,
   perToolCheck,
   printable,
+  readJson,
   type Tool,
   type ToolCall,
   type ToolOutcome,
@@ -116,7 +117,10 @@ function withoutNul(input: JsonObject): ReturnType<Step> {
 }
 
 function cleaned(value: JsonValue): JsonValue {
-  if (typeof value === 'string') return value.replaceAll('\0', '');
+  if (typeof value === 'string') {
+    const held = heldIn(value);
+    return held === null ? value.replaceAll('\0', '') : JSON.stringify(cleaned(held));
+  }
   if (Array.isArray(value)) return value.map(cleaned);
   if (!isPlainObject(value)) return value;
   return Object.fromEntries(Object.entries(value as JsonObject).map(([key, item]) => [key, cleaned(item)]));
@@ -140,7 +144,7 @@ interface Place {
 }
 
 function placeOfNul(value: JsonValue, path: readonly string[]): Place | undefined {
-  if (typeof value === 'string') return value.includes('\0') ? { path, isKey: false } : undefined;
+  if (typeof value === 'string') return value.includes('\0') ? { path, isKey: false } : placeOfNul(heldIn(value), path);
   if (typeof value !== 'object' || value === null) return undefined;
   for (const [key, item] of Object.entries(value)) {
     const within = [...path, key];
@@ -148,6 +152,13 @@ function placeOfNul(value: JsonValue, path: readonly string[]): Place | undefine
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+/** What a text is the JSON of, which validation may read: a NUL is only an escape there. */
+function heldIn(text: string): JsonValue {
+  if (!/^\s*[[{]/.test(text) || !text.includes('\\u0000')) return null;
+  const { ending, slips, values } = readJson(text);
+  return ending === 'complete' && slips.length === 0 ? (values[0] ?? null) : null;
 }
 
 function refusal(call: ToolCall, path: readonly string[]): ToolOutcome {

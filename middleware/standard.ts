@@ -54,6 +54,9 @@ export function standard(options: StandardOptions): readonly Middleware[] {
       'Option "permission" of standard must be given: what may run, as in { check: readOnlyAllowed }, or false.',
     );
   }
+  if (typeof options.permission === 'function' && options.permission.length < 2) {
+    throw new TypeError('Option "permission" of standard takes a rule as { check: rule }; this one is no middleware.');
+  }
   return [
     layer(logging, options.logging),
     layer(unknownTool, options.unknownTool ?? false),

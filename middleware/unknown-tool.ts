@@ -49,7 +49,7 @@ export function unknownTool(options: UnknownToolOptions = {}): Middleware {
   /** The one tool a name can stand for. */
   function meant(name: string, tools: ReadonlyToolRegistry): Tool | undefined {
     const found = new Set<Tool | undefined>();
-    for (const written of writtenNames(name, prefixes)) {
+    for (const written of writtenNames(name, prefixes, normalise)) {
       found.add(tools.get(written));
       // All names without a letter or digit would be equal.
       const form = normalise ? normal(written) : '';
@@ -82,13 +82,23 @@ function normalNames(tools: Iterable<Tool>): NormalNames {
 }
 
 /** Where a model's control token begins: `<|channel|>`, `</tool_call>`. */
-const CONTROL_TOKEN = /<[/|\uFF5C]/;
+const CONTROL_TOKEN = /<(?:[/|\uFF5C]|tool_call)/;
 
-/** A name as it may have been meant: without what follows a control token, and without each prefix. */
-function writtenNames(name: string, prefixes: readonly string[]): readonly string[] {
-  const [written = ''] = name.split(CONTROL_TOKEN, 1);
-  const whole = written.trim();
-  return [whole, ...prefixes.filter((prefix) => whole.startsWith(prefix)).map((prefix) => whole.slice(prefix.length))];
+/** Characters of a name that are looked at: no tool has one as long. */
+const MAX_NAME = 256;
+
+/** Around a name: white space, quotes. */
+const AROUND = /^[\s"'`]+|[\s"'`]+$/g;
+
+/** A name as it may have been meant: without what follows a control token, without the number of the call, without each prefix. */
+function writtenNames(name: string, prefixes: readonly string[], inAnyCase: boolean): readonly string[] {
+  const cased = (text: string) => (inAnyCase ? text.toLowerCase() : text);
+  const [written = ''] = name.slice(0, MAX_NAME).split(CONTROL_TOKEN, 1);
+  const whole = written.replace(AROUND, '');
+  return [whole, whole.replace(/:\d{1,4}$/, '')].flatMap((each) => [
+    each,
+    ...prefixes.filter((prefix) => cased(each).startsWith(cased(prefix))).map((prefix) => each.slice(prefix.length)),
+  ]);
 }
 
 function normal(name: string): string {

@@ -5,7 +5,7 @@ import { type ControlSignal, controlSignal, type SuspendRequest } from './contro
 import type { Dispatch } from './dispatch.ts';
 import type { Executed, ToolError } from './error.ts';
 import { ABANDONED, ANSWERED } from './guard.ts';
-import { cloneJson, copyJson, type JsonValue } from './json.ts';
+import { cloneJson, copyJson, isPlainObject, type JsonValue, kindOf } from './json.ts';
 import type { SettleListener } from './keeper.ts';
 import type { MaybePromise } from './maybe-promise.ts';
 import { type DispatchNote, NO_NOTES, type ToolOutcome } from './outcome.ts';
@@ -267,7 +267,9 @@ export class ToolCall {
 
   /** A copy, for whoever made the changes may still hold it; what this call has already is nobody else's. */
   #own(input: JsonValue | undefined): JsonValue {
-    return input === undefined || input === this.#input ? this.#input : copyJson(input);
+    if (input === undefined || input === this.#input) return this.#input;
+    if (!isPlainObject(input)) throw new TypeError(`The input of a call is an object, not ${kindOf(input)}.`);
+    return copyJson(input);
   }
 
   #recheck(changes: ToolCallChanges, input: JsonValue, tool: Tool | undefined): Checked | undefined {
@@ -322,7 +324,10 @@ export class ToolCall {
   #suspend(request: SuspendRequest): ControlSignal {
     // Read here and once: what throws is then a failure of whoever suspends.
     const { reason, payload } = request;
-    const own = { reason: typeof reason === 'string' ? reason : '', ...(payload !== undefined && { payload }) };
+    const own = {
+      reason: typeof reason === 'string' ? reason.toWellFormed() : '',
+      ...(payload !== undefined && { payload }),
+    };
     return controlSignal({ type: 'suspend', toolCallId: this.id, request: own });
   }
 

@@ -8,7 +8,7 @@ import { describeError, printable, toolError } from './error.ts';
 import { ANSWERED } from './guard.ts';
 import { InFlight } from './in-flight.ts';
 import { invoke } from './invoke.ts';
-import type { JsonObject } from './json.ts';
+import { copyJson, type JsonObject } from './json.ts';
 import { isPromise } from './maybe-promise.ts';
 import { compose, type Middleware, type Next } from './middleware.ts';
 import {
@@ -160,7 +160,7 @@ class OnionDispatcher implements Dispatcher {
     options: DispatchOptions = NO_OPTIONS,
   ): Promise<readonly ToolDispatchResult[]> {
     const results: ToolDispatchResult[] = [];
-    const list = listOf(requests);
+    const list = listOf(requests).map(snapshot);
     const ids = new BatchIds(list);
     for (const request of list) {
       const result = await this.#dispatch(request, options, ids);
@@ -304,6 +304,18 @@ function replacedNote(asked: string, id: string): DispatchNote {
     by: 'dispatcher',
     message: `The id "${printable(asked)}" was taken already, so this call is "${id}".`,
   };
+}
+
+/** A call as it was when the batch was handed in: those before it may take their time. What cannot be read stays, to be told of. */
+function snapshot(request: ToolCallRequest): ToolCallRequest {
+  try {
+    const { id, name, arguments: raw, truncated } = request;
+    if (raw === undefined) return { ...request };
+    const own = { name, arguments: typeof raw === 'object' ? copyJson(raw) : raw, truncated: Boolean(truncated) };
+    return id === undefined ? own : { ...own, id };
+  } catch {
+    return request;
+  }
 }
 
 /** The ids of a batch. */

@@ -60,7 +60,7 @@ const RETRYABLE: ReadonlySet<ToolErrorCode> = new Set(['timeout', 'rate_limited'
 export function toolError(code: ToolErrorCode, message: string, options: ToolErrorOptions = {}): ToolError {
   const error: ToolError = {
     code,
-    message,
+    message: message.toWellFormed(),
     retryable: options.retryable ?? RETRYABLE.has(code),
     executed: options.executed ?? 'no',
     errorId: nanoid(12),
@@ -360,11 +360,14 @@ function withTexts(json: JsonValue, limit: number): string {
   return JSON.stringify(json, (_, value) => (typeof value === 'string' ? clipped(value, limit) : value));
 }
 
+/** Characters of a word that is longer than any secret, and may be cut. */
+const LONGEST_SECRET = 4000;
+
 /** Cut between two words: half a secret would get past a redactor. */
 function clipped(text: string, limit: number = TEXT_LIMIT): string {
   if (text.length <= limit) return text;
   let end = limit;
-  while (end > 0 && /\S/.test(text.charAt(end - 1))) end--;
+  while (end > 0 && limit - end <= LONGEST_SECRET && /\S/.test(text.charAt(end - 1))) end--;
   return `${text.slice(0, end).toWellFormed()}… (${text.length - end} more characters)`;
 }
 

@@ -23,11 +23,16 @@ function isBlank(text: string): boolean {
 }
 
 function isFit(part: ContentPart): boolean {
-  return part.type !== 'text' || (!isBlank(part.text) && part.text.isWellFormed());
+  return !isBlankPart(part) && Object.values(part).every((value) => typeof value !== 'string' || value.isWellFormed());
 }
 
 function wellFormed(part: ContentPart): ContentPart {
-  return isFit(part) || part.type !== 'text' ? part : { ...part, text: part.text.toWellFormed() };
+  if (isFit(part)) return part;
+  const entries = Object.entries(part).map(([key, value]) => [
+    key,
+    typeof value === 'string' ? value.toWellFormed() : value,
+  ]);
+  return Object.fromEntries(entries) as ContentPart;
 }
 
 function isBlankPart(part: ContentPart): boolean {

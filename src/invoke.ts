@@ -3,7 +3,7 @@ import type { ContentPart } from './content.ts';
 import { type ControlSignal, isControlSignal } from './control.ts';
 import { AbortReason, printable, type ToolError, toolError, toToolError } from './error.ts';
 import type { Pending } from './guard.ts';
-import { isErrorLike } from './json.ts';
+import { isErrorLike, isPlainObject } from './json.ts';
 import { Keeper } from './keeper.ts';
 import { controlOf } from './layer.ts';
 import { isPromise, type MaybePromise } from './maybe-promise.ts';
@@ -18,7 +18,7 @@ import {
   unrunnable,
   withNote,
 } from './outcome.ts';
-import { type ToolOutput, toOutput } from './output.ts';
+import { ToolOutput, toOutput } from './output.ts';
 import type { Tool } from './tool.ts';
 
 /** The innermost layer: runs the tool. It never throws nor rejects, and answers for a tool that does not heed an abort. */
@@ -31,7 +31,7 @@ export function invoke(call: ToolCall): MaybePromise<ToolOutcome> {
     return new Run(call).keep(validation.then((settled) => executeLater(call, settled), unprepared));
   try {
     const returned = execute(call, validation);
-    if (typeof returned !== 'string' && (isPromise(returned) || isGenerator(returned)))
+    if (typeof returned !== 'string' && (isPromise(returned) || isStream(returned)))
       return new Run(call).keep(returned);
     return returnedOutcome(call, returned);
   } catch (thrown) {
@@ -84,14 +84,24 @@ function executeLater(call: ToolCall, taken: Taken): unknown {
 }
 
 function returnedOutcome(call: ToolCall, value: unknown): ToolOutcome {
+  // One that is returned says no more to the model than one that is thrown.
+  if (isErrorLike(value)) return thrownOutcome(call, value);
   ToolCall.scope(call).dispatch.over('yes');
   if (typeof value !== 'string') {
-    // One that is returned says no more to the model than one that is thrown.
-    if (isErrorLike(value)) return failure(call, toToolError(value, call.toolName));
     const control = controlIn(value);
-    return control === undefined ? succeed(call, toOutput(value)) : suspended(call, control);
+    if (control !== undefined) return suspended(call, control);
+    return succeed(call, isDeclaredData(call, value) ? ToolOutput.json(value) : toOutput(value));
   }
   return { resolvedToolName: call.toolName, content: value, isError: false, notes: NO_NOTES };
+}
+
+/** Whether what looks like an answer, or like parts of one, is the very data the tool's output schema describes. */
+function isDeclaredData({ tool }: ToolCall, value: unknown): boolean {
+  const schema = tool?.schema.outputSchema;
+  if (schema === undefined) return false;
+  if (Array.isArray(value)) return schema.type === 'array';
+  if (!isPlainObject(value) || 'structured' in value || 'structuredContent' in value) return false;
+  return ['content', 'type'].some((key) => key in value && Object.hasOwn(schema.properties ?? {}, key));
 }
 
 /** What suspends the call: a signal, or the result of another dispatch that ended by one. */
@@ -155,11 +165,11 @@ class Run extends Keeper implements Pending {
     scope.keep(this);
   }
 
-  keep(work: PromiseLike<unknown> | Generator): Promise<ToolOutcome> {
-    const settled = isGenerator(work) ? this.#drain(work) : Promise.resolve(work);
+  keep(work: PromiseLike<unknown> | Stream): Promise<ToolOutcome> {
+    const settled = isStream(work) ? this.#drain(work) : Promise.resolve(work);
     settled.then(
       (value) => {
-        if (isGenerator(value)) this.keep(value);
+        if (isStream(value)) this.keep(value);
         else this.settle(this.#noted(returnedOutcome(this.call, value)));
       },
       (thrown) => this.settle(this.answered ? lateFailure(this.call, thrown) : thrownOutcome(this.call, thrown)),
@@ -194,11 +204,11 @@ class Run extends Keeper implements Pending {
   }
 
   /** Collects what a generator yields; what it returns, if anything, replaces that. */
-  async #drain(generator: Generator): Promise<unknown> {
+  async #drain(stream: Stream): Promise<unknown> {
+    const generator = Symbol.asyncIterator in stream ? stream[Symbol.asyncIterator]() : stream;
     this.#generator = generator;
     if (this.call.aborted) this.#close();
-    const parts: ContentPart[] = [];
-    let isError = false;
+    const yields: ToolOutput[] = [];
     for (let steps = 1; ; steps++) {
       const step = await generator.next();
       // At once, before a look at anything else: a promise that rejects must not be left alone.
@@ -206,14 +216,12 @@ class Run extends Keeper implements Pending {
       // One that never really waits would let nothing else run, its time limit included.
       if (steps % STEPS_AT_ONCE === 0) await new Promise((resolve) => setImmediate(resolve));
       if (this.call.aborted) throw this.call.abortReason;
-      if (step.done === true) return value === undefined ? { content: contentOf(parts), isError } : value;
+      if (step.done === true) return value === undefined ? together(yields) : value;
       if (isControlSignal(value) || isErrorLike(value)) {
         this.#close();
         return value;
       }
-      const output = toOutput(value);
-      append(parts, output);
-      isError ||= output.isError;
+      yields.push(toOutput(value));
     }
   }
 
@@ -248,11 +256,15 @@ interface Generator {
   return?(value: undefined): unknown;
 }
 
-function isGenerator(value: unknown): value is Generator {
+/** What gives an answer piece by piece: a generator, or anything else that can be iterated asynchronously. */
+type Stream = Generator | { [Symbol.asyncIterator](): Generator };
+
+/** A list or a Map is data, though it can be iterated. */
+function isStream(value: unknown): value is Stream {
   if (typeof value !== 'object' || value === null) return false;
   try {
-    if (!(Symbol.asyncIterator in value || Symbol.iterator in value)) return false;
-    return typeof (value as Partial<Generator>).next === 'function';
+    if (typeof Reflect.get(value, Symbol.asyncIterator) === 'function') return true;
+    return Symbol.iterator in value && typeof (value as Partial<Generator>).next === 'function';
   } catch {
     return false;
   }
@@ -267,15 +279,29 @@ function isAwaitable(value: unknown): value is PromiseLike<unknown> {
   }
 }
 
-/** Adds what a generator yielded, as content: text to the text before it. */
-function append(parts: ContentPart[], { content }: ToolOutput): void {
-  const added = typeof content === 'string' ? [{ type: 'text', text: content } as const] : content;
-  for (const part of added) {
-    const last = parts.at(-1);
-    if (part.type === 'text' && last?.type === 'text')
-      parts[parts.length - 1] = { type: 'text', text: last.text + part.text };
-    else parts.push(part);
+/** What a generator has yielded, as one answer: a single one is it, text joins the text before it, and data stands on a line of its own. */
+function together(yields: readonly ToolOutput[]): ToolOutput {
+  const [only = NOTHING_YIELDED] = yields;
+  if (yields.length <= 1) return only;
+  const parts: ContentPart[] = [];
+  let isAfterData = false;
+  for (const { content, structured } of yields) {
+    const isData = structured !== undefined;
+    if (isData && isAfterData) append(parts, { type: 'text', text: '\n' });
+    for (const part of typeof content === 'string' ? [{ type: 'text', text: content } as const] : content)
+      append(parts, part);
+    isAfterData = isData;
   }
+  return { content: contentOf(parts), isError: yields.some(({ isError }) => isError) };
+}
+
+const NOTHING_YIELDED: ToolOutput = { content: '', isError: false };
+
+function append(parts: ContentPart[], part: ContentPart): void {
+  const last = parts.at(-1);
+  if (part.type === 'text' && last?.type === 'text')
+    parts[parts.length - 1] = { type: 'text', text: last.text + part.text };
+  else parts.push(part);
 }
 
 function contentOf(parts: readonly ContentPart[]): string | readonly ContentPart[] {

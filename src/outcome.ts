@@ -14,6 +14,7 @@ import {
   type ToolErrorCode,
   type ToolErrorOptions,
   toolError,
+  toToolError,
   withExecuted,
 } from './error.ts';
 import type { JsonValue } from './json.ts';
@@ -138,12 +139,17 @@ export function stopped(call: ToolCall, cause?: unknown): ToolOutcome {
   const layers = AbortReason.is(reason) ? reason.toolError : undefined;
   const tool = printable(call.toolName);
   const what = layers?.message ?? `The call of tool "${tool}" was cancelled.`;
-  const outcome = fail(call, layers?.code ?? 'cancelled', `${what} ${STOPPED[executed]}`, {
-    executed,
-    cause: cause ?? reason,
-  });
+  const message = `${what} ${STOPPED[executed]}${wordsOf(cause, tool)}`;
+  const outcome = fail(call, layers?.code ?? 'cancelled', message, { executed, cause: cause ?? reason });
   stoppedErrors.add(outcome.error as ToolError);
   return outcome;
+}
+
+/** What a tool that was stopped has to say to the model. */
+function wordsOf(cause: unknown, tool: string): string {
+  if (cause === undefined) return '';
+  const error = toToolError(cause, tool);
+  return isToldByTool(error) ? ` It said: ${error.message}` : '';
 }
 
 const stoppedErrors = new WeakSet<ToolError>();

@@ -39,10 +39,15 @@ export class UnusableCall extends TypeError {
   }
 }
 
+const OPTIONS = ['signal', 'context', 'settings', 'parent', 'onProgress'];
+
 /** A copy of the options, for the caller's may change. @throws UnusableCall naming the option and what is allowed. */
 export function checkedOptions(options: DispatchOptions): DispatchOptions {
   if (!isPlainObject(options)) throw new UnusableCall('Options of dispatch must be a plain object.');
   const own: DispatchOptions = { ...options };
+  const unknown = Object.keys(own).find((option) => !OPTIONS.includes(option));
+  if (unknown !== undefined)
+    throw new UnusableCall(`dispatch has no option "${unknown}". Its options: ${OPTIONS.join(', ')}.`);
   const { signal, context, settings, parent, onProgress } = own;
   if (signal !== undefined && !isSignal(signal)) refuse('signal', 'an AbortSignal');
   if (context !== undefined && !(context instanceof ToolContext)) refuse('context', 'a ToolContext');
@@ -53,7 +58,8 @@ export function checkedOptions(options: DispatchOptions): DispatchOptions {
   return settings === undefined ? own : { ...own, settings: [...settings] };
 }
 
-function isSignal({ aborted, addEventListener, removeEventListener }: AbortSignal): boolean {
+function isSignal(value: AbortSignal | null): boolean {
+  const { aborted, addEventListener, removeEventListener } = value ?? ({} as Partial<AbortSignal>);
   return (
     typeof aborted === 'boolean' && typeof addEventListener === 'function' && typeof removeEventListener === 'function'
   );
@@ -94,7 +100,7 @@ function readable<Value>(read: () => Value): Value | undefined {
 export function requestedArguments(request: ToolCallRequest, mayRepair: (toolName: string) => boolean): ReadArguments {
   const { name, arguments: raw } = request;
   if (raw === undefined) checkOtherKeys(request);
-  if (request.truncated !== true) return readArguments(raw, name, mayRepair);
+  if (!request.truncated) return readArguments(raw, name, mayRepair);
   return new MalformedArguments(
     'truncated',
     'The model was cut off while writing them.',
@@ -103,7 +109,10 @@ export function requestedArguments(request: ToolCallRequest, mayRepair: (toolNam
 }
 
 /** Where other systems have the arguments of a call. */
-const OTHER_KEYS = ['input', 'args', 'parameters', 'rawArguments'];
+const OTHER_KEYS = [
+  ...['input', 'args', 'kwargs', 'params', 'parameters', 'rawArguments', 'toolInput', 'tool_input', 'tool_args'],
+  ...['argument', 'Arguments', 'function'],
+];
 
 /** @throws UnusableCall for arguments in another place, without which the tool would run. */
 function checkOtherKeys(request: object): void {

@@ -181,3 +181,27 @@ test('arguments that an approver edited are put right and told like any others',
   expect(notes.map(({ type }) => type)).toEqual(['repaired', 'dropped_keys', 'edited']);
   expect(notes[2]?.message).toContain('{"n":5,"forse":true}');
 });
+
+test.each([
+  { abortSignal: new AbortController().signal },
+  { timeoutMs: 5 },
+  { Signal: undefined },
+  { onprogress: () => {} },
+])('dispatch refuses an option it does not have: %o', async (options) => {
+  const tool = defineTool({ name: 'tool', description: '…', execute: () => 'ran' });
+  const result = await createDispatcher({ tools: [tool] }).dispatch({ name: 'tool' }, options as DispatchOptions);
+  expect(result.error?.code).toBe('invalid_call');
+  expect(result.error?.message).toContain(`has no option "${Object.keys(options)[0]}". Its options: signal, context`);
+});
+
+test('dispatch says what a signal has to be, of null as well', async () => {
+  const { error } = await createDispatcher().dispatch({ name: 'tool' }, { signal: null as never });
+  expect(error?.message).toContain('Option "signal" of dispatch must be an AbortSignal');
+});
+
+test.each([['x'], [null], [5], [[1]]])('call.with refuses arguments that are no object: %j', async (input) => {
+  const edit = named('edit', (call, next) => next(call.with({ input: input as never })));
+  const { received, call } = setUp(edit, validation());
+  expect((await call()).error).toMatchObject({ code: 'internal', message: expect.stringContaining('"edit"') });
+  expect(received).toEqual([]);
+});

@@ -1,11 +1,12 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { _, Ajv, type Options, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { canonicalJson, type JsonSchema, type JsonValue, mapSubschemas } from '../../src/index.ts';
+import { canonicalJson, copyJson, type JsonSchema, type JsonValue, mapSubschemas } from '../../src/index.ts';
 import { Bounds, TOO_MANY_FAULTS } from './bounds.ts';
-import { ajvFaults } from './faults.ts';
+import { ajvFaults, Faults } from './faults.ts';
 import { readable, withPrefixItems } from './foreign.ts';
 import { inJavaScript, unquoted } from './patterns.ts';
+import { withoutPatterns } from './without-patterns.ts';
 
 /** Checks a value, which it may change in place: the answer is the value after defaults and transforms, or Faults. */
 export type SchemaCheck = (value: JsonValue) => unknown;
@@ -95,12 +96,7 @@ function isDate(text: string): boolean {
 function compile(schema: JsonSchema, options: AjvOptions, bounds: Bounds, allErrors = true): ValidateFunction {
   const { strict = false, untrusted = false, defaults = true, warn = ignore } = options;
   const regExp = regExpOf(options);
-  const takesPattern = (pattern: string) => !untrusted || takes(regExp, pattern);
-  const {
-    $schema: dialect = '',
-    $async: _async,
-    ...named
-  } = bounds.within(strict ? schema : readable(schema, { takesPattern, warn }));
+  const { $schema: dialect = '', $async: _async, ...named } = bounds.within(read(schema, options, regExp));
   const { $id, ...nameless } = named;
   const ajvOptions: Options = {
     ...AJV_OPTIONS,
@@ -129,6 +125,36 @@ function compile(schema: JsonSchema, options: AjvOptions, bounds: Bounds, allErr
     }
   }
   throw explained(refusals[0] as Error);
+}
+
+function read(schema: JsonSchema, options: AjvOptions, regExp: RegExpEngine): JsonSchema {
+  const { strict, untrusted = false, warn = ignore } = options;
+  if (strict === true) return schema;
+  const lax = untrusted ? withoutPatterns(schema, (pattern) => takes(regExp, pattern), warn) : schema;
+  let left = MAX_PARTS;
+  const fits = (preset: unknown, part: JsonSchema) => {
+    left--;
+    if (left < 0 || JSON.stringify(part).length > MAX_PART_CHARACTERS) return !untrusted;
+    return fitsPart(preset, part, schema, { ...options, warn: ignore });
+  };
+  return readable(lax, { fits, warn });
+}
+
+/** Parts of one schema that are compiled to see whether their default fits, and characters of one as JSON: each takes a millisecond. */
+const MAX_PARTS = 100;
+const MAX_PART_CHARACTERS = 2000;
+
+/** Whether a value fits a part of a schema, whose references lead into the definitions of the whole. */
+function fitsPart(value: unknown, part: JsonSchema, whole: JsonSchema, options: AjvOptions): boolean {
+  const { $schema, $defs, definitions } = whole;
+  const places = Object.entries({ $schema, $defs, definitions }).filter(([, place]) => place !== undefined);
+  try {
+    const check = ajvCheck({ ...Object.fromEntries(places), ...part }, { ...options, defaults: false });
+    return !(check(copyJson(value)) instanceof Faults);
+  } catch {
+    // What it refers to is elsewhere: it stays as it is.
+    return true;
+  }
 }
 
 function withoutIds(schema: JsonSchema): JsonSchema {

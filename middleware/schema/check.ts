@@ -6,6 +6,7 @@ import {
   isStandardSchema,
   type JsonSchema,
   type JsonValue,
+  kindOf,
   type MaybePromise,
   type OptionChecks,
   type StandardResult,
@@ -141,6 +142,10 @@ function resultCheck(validate: (value: JsonValue) => MaybePromise<StandardResult
   };
 }
 
+/** @throws TypeError for what is no result: a yes or no, as other validators answer, would let anything pass. */
 function answerOf(result: StandardResult<unknown>): unknown {
-  return result.issues === undefined ? result.value : standardFaults(result.issues);
+  if (typeof result === 'object' && result?.issues !== undefined) return standardFaults(result.issues);
+  if (typeof result !== 'object' || !('value' in result))
+    throw new TypeError(`A validator must answer { value } or { issues }; one answered ${kindOf(result)}.`);
+  return result.value;
 }

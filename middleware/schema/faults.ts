@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv';
-import { kindOf, nearestNames, type StandardIssue } from '../../src/index.ts';
+import { kindOf, nearestNames, REDACTED, redactor, type StandardIssue } from '../../src/index.ts';
 
 /** One thing that is wrong with a value. */
 export interface Fault {
@@ -26,6 +26,7 @@ export class Faults {
 
   /** As a list for the model: so many different faults, and no more than so many characters of each. */
   describe(most: number, characters: number): string {
+    if (this.list.length === 0) return '- the schema does not say why';
     const lines = new Set<string>();
     let told = 0;
     for (const { path, message } of this.list) {
@@ -60,10 +61,18 @@ function faultOf(error: ErrorObject): Fault {
     .slice(0, 4 * MAX_PATH)
     .split('/')
     .slice(1);
+  const path = steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
   return {
-    path: pathOf(steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))),
-    message: `${error.propertyName === undefined ? '' : `key ${quoted(error.propertyName)}: `}${messageOf(error)}`,
+    path: pathOf(path),
+    message: `${error.propertyName === undefined ? '' : `key ${quoted(error.propertyName)}: `}${messageOf(isSecret(path.at(-1)) ? { ...error, data: REDACTED } : error)}`,
   };
+}
+
+const redact = redactor();
+
+/** Whether what stands under a name is not to be quoted: messages of faults come into logs. */
+function isSecret(name: string | undefined): boolean {
+  return name !== undefined && JSON.stringify(redact({ [name]: 'x' })) !== JSON.stringify({ [name]: 'x' });
 }
 
 /** Characters of a place. */

@@ -1,10 +1,10 @@
-import { isPlainObject, type JsonSchema, mapSubschemas } from '../../src/index.ts';
+import { type JsonSchema, mapSubschemas } from '../../src/index.ts';
 import { withoutMisfits } from './misfits.ts';
 
 /** What is to be known of where a schema comes from. */
 export interface ForeignOptions {
-  /** Whether a pattern can be run; of one that cannot, nothing is checked. */
-  readonly takesPattern: (pattern: string) => boolean;
+  /** Whether a default that has to be checked fits the schema it stands in. */
+  readonly fits: (preset: unknown, schema: JsonSchema) => boolean;
   /** Hears what is read in another way than it was written. */
   readonly warn: (message: string) => void;
 }
@@ -15,13 +15,14 @@ export interface ForeignOptions {
  */
 export function readable(schema: JsonSchema, options: ForeignOptions, inBranch = false): JsonSchema {
   if (inBranch && 'default' in schema) options.warn('a default inside anyOf, oneOf, not or if is not filled in');
-  const read = mapSubschemas(schema, (subschema, [keyword = '']) =>
-    readable(subschema, options, inBranch || BRANCHES.has(keyword)),
-  );
+  const read = mapSubschemas(schema, (subschema, [keyword = '', name = '']) => {
+    const isInherited = keyword === 'properties' && name in Object.prototype;
+    return readable(isInherited ? withoutDefault(subschema) : subschema, options, inBranch || BRANCHES.has(keyword));
+  });
   return STEPS.reduce((current, step) => step(current, options), read);
 }
 
-const STEPS = [withoutLeftovers, fitting, withNullable, withPatterns, withoutWrongDefault];
+const STEPS = [withoutLeftovers, fitting, withNullable, withoutWrongDefault];
 
 function fitting(schema: JsonSchema, { warn }: ForeignOptions): JsonSchema {
   return withoutMisfits(schema, warn);
@@ -79,43 +80,37 @@ function withNullable(schema: JsonSchema, { warn }: ForeignOptions): JsonSchema 
   return { ...Object.fromEntries(kept), anyOf: [judged, { type: 'null' }] };
 }
 
+/** ajv takes what every object inherits under a name, such as `constructor`, for a value that is there. */
+function withoutDefault({ default: _, ...rest }: JsonSchema): JsonSchema {
+  return rest;
+}
+
 /** A default that does not fit would make the arguments wrong which leave it out. */
-function withoutWrongDefault(schema: JsonSchema, { warn }: ForeignOptions): JsonSchema {
+function withoutWrongDefault(schema: JsonSchema, { fits, warn }: ForeignOptions): JsonSchema {
   if (!('default' in schema)) return schema;
   const { default: preset, ...rest } = schema;
-  const types = [schema.type ?? []].flat();
-  const list = schema['enum'];
-  const isOfType = types.length === 0 || types.some((name) => isOf(name, preset));
-  if (isOfType && (!Array.isArray(list) || typeof preset === 'object' || list.includes(preset))) return schema;
+  const isFit = isPlain(rest) ? isOf([schema.type ?? []].flat(), preset) : fits(preset, rest);
+  if (isFit) return schema;
   warn('a default that does not fit its own schema is not filled in');
   return rest;
 }
 
-function isOf(type: unknown, value: unknown): boolean {
+/** Keywords beside which a default fits if it is of the type. */
+const PLAIN: ReadonlySet<string> = new Set(['$comment', 'deprecated', 'description', 'title', 'type']);
+
+function isPlain(schema: JsonSchema): boolean {
+  return Object.keys(schema).every((keyword) => PLAIN.has(keyword) || keyword.startsWith('x-'));
+}
+
+function isOf(types: readonly unknown[], value: unknown): boolean {
+  return types.length === 0 || types.some((type) => isOfType(type, value));
+}
+
+function isOfType(type: unknown, value: unknown): boolean {
   if (type === 'integer') return Number.isInteger(value);
   if (value === null || type === 'null') return value === null && type === 'null';
   if (Array.isArray(value) || type === 'array') return Array.isArray(value) && type === 'array';
   return typeof value === type;
-}
-
-function withPatterns(schema: JsonSchema, { takesPattern, warn }: ForeignOptions): JsonSchema {
-  const { pattern, patternProperties, ...rest } = schema;
-  const patterns = isPlainObject(patternProperties) ? Object.keys(patternProperties) : [];
-  const refused = [...(typeof pattern === 'string' ? [pattern] : []), ...patterns].filter(
-    (each) => !takesPattern(each),
-  );
-  if (refused.length === 0) return schema;
-  for (const each of refused) warn(`the pattern ${JSON.stringify(each.slice(0, 100))} is not checked`);
-  const kept = patterns.some((each) => refused.includes(each))
-    ? withoutOthers(rest)
-    : { ...rest, ...given(schema, 'patternProperties') };
-  return refused.includes(pattern as string) ? kept : { ...kept, ...given(schema, 'pattern') };
-}
-
-/** Which keys are left for these keywords is not known without the patterns. */
-function withoutOthers(schema: JsonSchema): JsonSchema {
-  const { additionalProperties: _, unevaluatedProperties: __, ...rest } = schema;
-  return rest;
 }
 
 function given(schema: JsonSchema, keyword: string): JsonSchema {

@@ -45,7 +45,9 @@ export function withoutMisfits(given: JsonSchema, warn: (message: string) => voi
   const entries = Object.entries(given).flatMap(([keyword, value]) => {
     const [takes, read = undefined] = READINGS.get(keyword) ?? [];
     const found = read === undefined ? value : read(value);
-    if (found === value || (found === undefined && !isEmpty(value))) return [[keyword, value] as const];
+    // A format that is none says nothing; of others nobody knows what was meant.
+    const isKept = found === undefined && !isEmpty(value) && keyword !== 'format';
+    if (found === value || isKept) return [[keyword, value] as const];
     warn(`"${keyword}" is ${found === undefined ? `left out, as it is no ${takes}` : 'read as it is probably meant'}`);
     return found === undefined ? [] : [[keyword, found] as const];
   });

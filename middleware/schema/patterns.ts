@@ -1,6 +1,6 @@
 /** What other languages write in a pattern, and what JavaScript does not know. */
 const TOKENS =
-  /\\Q([\s\S]*?)(?:\\E|$)|\\p([A-Z])|\\([\s\S])|\[:(\w+):\]|\(\?P<(?=\w)|\(\?P=(\w+)\)|\(\?>|([*+?}])\+|[\s\S]/g;
+  /\\Q([\s\S]*?)(?:\\E|$)|\\p([A-Z])|\\(?:[pP]|u)\{[^{}]*\}|\\([\s\S])|\[:(\w+):\]|\(\?P<(?=\w)|\(\?P=(\w+)\)|\(\?>|(\{\d+(?:,\d*)?\}|[*+?])\+|[\s\S]/g;
 
 /** What an escape of another language stands for, outside of a class and within one. */
 const ESCAPES: ReadonlyMap<string, readonly [string, string]> = new Map([
@@ -48,7 +48,7 @@ export function inJavaScript(pattern: string): readonly [source: string, flags: 
 function unescaped(character: string, isInClass: boolean): string {
   const meant = ESCAPES.get(character);
   if (meant !== undefined) return meant[isInClass ? 1 : 0];
-  return /[\w$()*+./?[\\\]^{|}]/.test(character) ? `\\${character}` : character;
+  return /[A-Za-z\d$()*+./?[\\\]^{|}]/.test(character) ? `\\${character}` : character;
 }
 
 /** A regular expression as JavaScript's own text of it, `/^a$/i`, which as a pattern fits nothing. */

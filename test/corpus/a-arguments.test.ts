@@ -532,3 +532,27 @@ describe('A14: entities', () => {
     expect(requested.input).toEqual({ cmd: 'mkdir x &amp;&amp; cd x' });
   });
 });
+
+test.each([
+  [{ l: '["x\\u0000"]' }, { l: ['x'] }],
+  [{ l: '[{"cmd":"ls\\u0000 -la"}]' }, { l: [{ cmd: 'ls -la' }] }],
+])('A13: a NUL within a text of JSON, which the tool gets as a list, counts as well: %j', async (given, clean) => {
+  const schema: JsonObject = { type: 'object', properties: { l: { type: 'array' } } };
+  for (const nul of ['refuse', 'remove'] as const) {
+    const { received, dispatcher } = setUp(schema);
+    const layers = standard({ permission: { check: allowAll }, logging: false, prepareArguments: { nul } });
+    const { error } = await dispatcher.with({ middleware: layers }).dispatch({ name: 'tool', arguments: given });
+    expect([error?.code, received]).toEqual(nul === 'refuse' ? ['invalid_arguments', []] : [undefined, [clean]]);
+  }
+});
+
+test.each([['length'], ['true'], [1], [true]])(
+  'A11: a call that is said to be cut off is refused, in whatever words: %j',
+  async (truncated) => {
+    const { received, dispatcher } = setUp();
+    const request = { name: 'tool', arguments: { a: 1 }, truncated: truncated as true };
+    for (const result of [await dispatcher.dispatch(request), ...(await dispatcher.dispatchAll([request]))])
+      expect(result.error?.code).toBe('truncated_arguments');
+    expect(received).toEqual([]);
+  },
+);

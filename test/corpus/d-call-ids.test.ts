@@ -425,3 +425,32 @@ describe('an id that is made', () => {
     expect(await counting().dispatch(request)).toMatchObject({ toolCallId: 'x', error: { code: 'invalid_call' } });
   });
 });
+
+test('D04: a batch runs as it was handed in, whatever becomes of the list meanwhile', async () => {
+  const ran: unknown[] = [];
+  const tools = ['slow', 'add', 'delete'].map((name) =>
+    defineTool({
+      name,
+      description: '…',
+      execute: async (input) => {
+        await new Promise((resolve) => setImmediate(resolve));
+        ran.push([name, input]);
+        return 'ok';
+      },
+    }),
+  );
+  const second = { id: '2', name: 'add', arguments: { x: 1 } };
+  const calls: ToolCallRequest[] = [{ id: '1', name: 'slow' }, second];
+  const running = createDispatcher({ tools }).dispatchAll(calls);
+  second.name = 'delete';
+  second.arguments.x = 2;
+  calls.push({ id: '3', name: 'delete' });
+  expect((await running).map(({ toolCallId }) => toolCallId)).toEqual(['1', '2']);
+  expect(ran).toEqual([
+    ['slow', {}],
+    ['add', { x: 1 }],
+  ]);
+  const other = createDispatcher({ tools }).dispatchAll(calls);
+  calls.length = 0;
+  expect(await other).toHaveLength(3);
+});

@@ -733,3 +733,87 @@ test.each<[string, JsonSchema]>([
     expect((await call(schema, wrong)).code).toBe('invalid_arguments');
   expect(() => toolOf({ type: ['array', 'null'] })).toThrow('must describe an object');
 });
+
+test.each([[false], [true], [{}], ['x'], [5], [[]]])(
+  'E18: a validator that answers %j, which is no result, lets nothing pass',
+  async (answer) => {
+    const { code, cause } = await call(point, { x: 1 }, { compile: () => () => answer as never });
+    expect(code).toBe('internal');
+    expect(cause).toContain('A validator must answer { value } or { issues }');
+  },
+);
+
+test('E18: a validator that gives no reason is said to give none', async () => {
+  const { code, content } = await call(point, { x: 1 }, { compile: () => () => ({ issues: [] }) });
+  expect([code, content]).toEqual(['invalid_arguments', expect.stringContaining('the schema does not say why')]);
+});
+
+test.each([
+  ['^\\p{L}+\\-x$', 'éé-x', 'é-y'],
+  ['^\\p{L}+\\_\\p{N}+$', 'é_1', 'é-1'],
+  ['^\\u{41}+\\-$', 'AA-', 'BB-'],
+  ['^a{2}+\\-$', 'aa-', 'a-'],
+])('E12: the pattern %s keeps what stands beside a needless escape', async (pattern, right, wrong) => {
+  const schema: JsonSchema = { type: 'object', properties: { s: { type: 'string', pattern } } };
+  expect((await call(schema, { s: right })).code).toBe('ok');
+  expect((await call(schema, { s: wrong })).code).toBe('invalid_arguments');
+});
+
+test.each<[string, JsonSchema, JsonValue]>([
+  ['not', { type: 'string', not: { pattern: '\\s' } }, 'abc'],
+  ['not, behind a reference', { not: { $ref: '#/$defs/spaced' } }, 'abc'],
+  ['oneOf', { oneOf: [{ pattern: '^\\d+$' }, { pattern: '^[a-z]+$' }] }, 'abc'],
+  ['if', { if: { pattern: '^z' }, then: { maxLength: 1 } }, 'abc'],
+  ['contains', { type: 'array', contains: { pattern: '^z' }, minContains: 0, maxContains: 1 }, ['a', 'b']],
+  ['the names of keys', { not: { propertyNames: { pattern: '^_' } } }, { x: 1 }],
+  ['unevaluated keys', { allOf: [{ patternProperties: { '^x': {} } }], unevaluatedProperties: false }, { x1: 1 }],
+  ['a branch', { anyOf: [{ not: { pattern: 'a' } }, { type: 'integer' }] }, 'zzz'],
+])('E07: where a pattern is not run, nothing that was right is refused: in %s', async (_, schema, a) => {
+  const whole: JsonSchema = { type: 'object', $defs: { spaced: { pattern: '\\s' } }, properties: { a: schema } };
+  expect((await call(whole, { a }, {}, true)).code).toBe('ok');
+  expect((await call(whole, { a })).code).toBe('ok');
+});
+
+test.each<[JsonSchema]>([
+  [{ type: 'string', format: 'uri', default: '' }],
+  [{ type: 'string', minLength: 1, default: '' }],
+  [{ type: 'array', minItems: 1, default: [] }],
+  [{ type: 'number', minimum: 1, default: 0 }],
+  [{ type: 'string', pattern: '^\\d+$', default: 'auto' }],
+  [{ const: 'a', default: 'b' }],
+  [{ $ref: '#/$defs/level', default: null }],
+  [{ allOf: [{ $ref: '#/$defs/level' }], default: null }],
+  [{ anyOf: [{ type: 'string' }], default: null }],
+  [{ type: 'object', required: ['p'], default: {} }],
+  [{ type: 'array', items: { type: 'integer' }, default: ['a'] }],
+])('B11: a default that does not fit makes no call wrong that leaves it out: %j', async (schema) => {
+  const whole: JsonSchema = {
+    type: 'object',
+    $defs: { level: { enum: ['low'] } },
+    properties: { a: schema, n: { default: 5 } },
+  };
+  // Without an engine the pattern of a stranger says nothing.
+  for (const untrusted of 'pattern' in schema ? [false] : [false, true]) {
+    const warnings: string[] = [];
+    const onSchemaWarning = (message: string) => warnings.push(message);
+    expect(await call(whole, {}, { onSchemaWarning }, untrusted)).toMatchObject({ code: 'ok', content: '{"n":5}' });
+    expect(warnings).toContain('a default that does not fit its own schema is not filled in');
+  }
+});
+
+test('B11: a default that fits is filled in, whatever stands beside it', async () => {
+  const properties = {
+    a: { enum: ['low', 'high'], default: 'low' },
+    b: { $ref: '#/$defs/level', default: 'low' },
+    c: { type: 'integer', minimum: 1, maximum: 9, default: 3 },
+    constructor: { type: 'string', default: 'x' },
+  };
+  const whole: JsonSchema = { type: 'object', $defs: { level: { enum: ['low'] } }, properties };
+  for (const untrusted of [false, true])
+    expect((await call(whole, {}, {}, untrusted)).content).toBe('{"a":"low","b":"low","c":3}');
+});
+
+test('E13: a format that is no text says nothing', async () => {
+  const schema: JsonSchema = { type: 'object', properties: { a: { type: 'string', format: 5 } } };
+  expect((await call(schema, { a: 'x' })).code).toBe('ok');
+});

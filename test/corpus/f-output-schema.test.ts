@@ -212,7 +212,6 @@ describe('answers that are no objects', () => {
     ['JSON as text', tags, '{"tags":[]}', 'it has no structured part'],
     ['a text that is too long', { type: 'string', maxLength: 2 }, 'abc', 'must NOT have more than 2 characters'],
     ['nothing', tags, undefined, 'it has no structured part'],
-    ['parts', { type: 'array' }, [{ type: 'text', text: 'a' }], 'it has no structured part'],
     ['an object', { type: 'array' }, {}, 'expected array; got an object'],
     ['not a number', { type: 'number' }, Number.NaN, 'expected number; got null'],
     [
@@ -311,3 +310,45 @@ describe('an output schema that cannot be used', () => {
       );
   });
 });
+
+test.each<[string, JsonSchema, unknown]>([
+  [
+    'an object with content',
+    { type: 'object', properties: { content: { type: 'string' } }, required: ['content'] },
+    { content: 'file text' },
+  ],
+  [
+    'a page of content',
+    { type: 'object', properties: { content: { type: 'array' }, isError: {} }, required: ['content'] },
+    { content: [], isError: false },
+  ],
+  [
+    'an object with a type',
+    { type: 'object', properties: { type: {}, text: {} }, required: ['type', 'text'] },
+    { type: 'text', text: 'hello' },
+  ],
+  ['a list of files', { type: 'array', items: { type: 'object' } }, [{ type: 'file', url: 'http://a/b' }]],
+])('F01: what the schema describes is data, though it looks like an answer: %s', async (_, schema, answer) => {
+  const result = await run(schema, () => answer);
+  expect(result).toMatchObject({ isError: false, structured: answer });
+  expect(result.content).toBe(JSON.stringify(answer));
+});
+
+test.each([[false], [true], [{}], ['x'], [5], [[]]])(
+  'F06: a validator that answers %j, which is no result, judges nothing right',
+  async (answer) => {
+    const outputSchema = { '~standard': { version: 1 as const, vendor: 'test', validate: () => answer as never } };
+    const tool = defineTool({
+      name: 'work',
+      description: '…',
+      outputSchema,
+      outputJsonSchema: {},
+      execute: () => ({ a: 1 }),
+    });
+    const dispatcher = createDispatcher({
+      tools: [tool],
+      middleware: standard({ permission: { check: allowAll }, logging: false }),
+    });
+    expect((await dispatcher.dispatch({ name: 'work' })).error?.code).toBe('output_invalid');
+  },
+);

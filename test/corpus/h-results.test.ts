@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import { Readable } from 'node:stream';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
@@ -692,5 +693,75 @@ describe('the codes of failures', () => {
     const limiting: Middleware = named('limiting', (call) => fail(call, 'circuit_open', 'Wait a minute.'));
     const result = await dispatcher.with({ middleware: [limiting] }).dispatch({ name: 'read' });
     expect(result.error).toMatchObject({ code: 'circuit_open', retryable: true, executed: 'no' });
+  });
+});
+
+describe('answers in pieces', () => {
+  async function* counted() {
+    yield 1;
+    yield 2;
+  }
+
+  test('H05: data that are yielded stand on lines of their own, and text joins', async () => {
+    expect((await run(() => counted())).content).toBe('1\n2');
+    expect((await run(() => new Set([{ a: 1 }, { b: 2 }]).values())).content).toBe('{"a":1}\n{"b":2}');
+    const mixed = function* () {
+      yield 'on ';
+      yield 'the way: ';
+      yield { done: 1 };
+    };
+    expect((await run(mixed)).content).toBe('on the way: {"done":1}');
+  });
+
+  test('H05: a single one is the answer, data and all', async () => {
+    const one = async function* () {
+      yield { tags: [] };
+    };
+    expect(await run(one)).toMatchObject({ content: '{"tags":[]}', structured: { tags: [] } });
+  });
+
+  test('H07: what can only be iterated asynchronously is read like a generator, and closed by an abort', async () => {
+    const stream = { data: 1, [Symbol.asyncIterator]: counted };
+    for (const execute of [() => stream, async () => stream]) expect((await run(execute)).content).toBe('1\n2');
+    expect((await run(() => Readable.from(['a', 'b']))).content).toBe('ab');
+    const hanging = new Readable({ read() {} });
+    const tool = defineTool({ name: 'work', description: '…', execute: () => hanging });
+    const caller = new AbortController();
+    const running = createDispatcher({ tools: [tool] }).dispatch({ name: 'work' }, { signal: caller.signal });
+    await turns();
+    caller.abort();
+    expect((await running).error?.code).toBe('cancelled');
+  });
+
+  test('H07: lists, Maps and Sets stay data', async () => {
+    for (const value of [[1, 2], new Set([1, 2])]) expect((await run(() => value)).structured).toEqual([1, 2]);
+  });
+});
+
+test('P07: an interrupt that is returned is none the less one', async () => {
+  class Interrupt extends Error {}
+  const interrupt = new Interrupt('pause');
+  const tool = defineTool({ name: 'work', description: '…', execute: () => interrupt });
+  const isControlSignal = (thrown: unknown) => thrown === interrupt;
+  const result = await createDispatcher({ tools: [tool], isControlSignal }).dispatch({ name: 'work' });
+  expect(result.control).toEqual({ type: 'interrupt', signal: interrupt });
+});
+
+test('H02: what a tool that was stopped has to say reaches the model', async () => {
+  const tool = defineTool({
+    name: 'work',
+    description: '…',
+    execute: (_, { signal }) =>
+      new Promise((__, reject) => {
+        signal.addEventListener('abort', () => reject(new ToolFailure('5 of 9 rows were written.')));
+      }),
+  });
+  const caller = new AbortController();
+  const running = createDispatcher({ tools: [tool] }).dispatch({ name: 'work' }, { signal: caller.signal });
+  await turns();
+  caller.abort();
+  expect(await running).toMatchObject({
+    error: { code: 'cancelled', executed: 'stopped' },
+    content: expect.stringContaining('It said: 5 of 9 rows were written.'),
   });
 });

@@ -6,6 +6,7 @@ import {
   forModel,
   type JsonSchema,
   type Marker,
+  PermissionCheck,
   sizeOf,
   type ToolDispatchResult,
   ToolFailure,
@@ -264,4 +265,25 @@ test.each<[string, Marker]>([
   expect(result.isError).toBe(false);
   expect(result.content.length).toBeGreaterThan(290);
   expect(result.content.length).toBeLessThanOrEqual(300);
+});
+
+test.each([['{"id":1234567890123456789,"t":"x"}'], ['{"n":1E400}'], ['{"n":123456789012345678901234567890}']])(
+  'I04: JSON with a number that would become another one is cut as text: %s',
+  async (row) => {
+    const { content } = await answered(() => `[${Array(3000).fill(row).join(',')}]`, { limit: 1000 });
+    expect(content).toContain(row);
+    expect(String(content).length).toBeLessThanOrEqual(1000);
+  },
+);
+
+test('I02: what the engine and its layers say is well-formed, and so is what is sent of parts', async () => {
+  const half = 'half \ud83d';
+  const link = { type: 'resource_link', uri: 'file:///a', name: half, mimeType: half, description: half };
+  const sent = forModel(await answered(() => [link], {}));
+  expect(JSON.stringify(sent)).not.toContain('\\ud83d');
+  const tool = defineTool({ name: 'work', description: '…', execute: (_, call) => call.suspend({ reason: half }) });
+  const waiting = await createDispatcher({ tools: [tool] }).dispatch({ name: 'work' });
+  const middleware = standard({ logging: false, permission: { check: () => PermissionCheck.deny(half) } });
+  const denied = await createDispatcher({ tools: [tool], middleware }).dispatch({ name: 'work' });
+  for (const { content } of [waiting, denied]) expect(String(content).isWellFormed()).toBe(true);
 });

@@ -347,3 +347,17 @@ test('O08: what an audit keeps of a call does not change, whatever its tool, oth
 function broken(): never {
   throw new Error('broken');
 }
+
+test('O02: a fault of a secret’s value does not quote it', async () => {
+  const tool = defineTool({
+    name: 'login',
+    description: '…',
+    inputSchema: { type: 'object', properties: { password: { type: 'number' }, city: { type: 'number' } } },
+    execute: () => 'ok',
+  });
+  const middleware = standard({ permission: { check: allowAll }, logging: false });
+  const dispatcher = createDispatcher({ tools: [tool], middleware });
+  const { content } = await dispatcher.dispatch({ name: 'login', arguments: { password: 'Zq8vTr4k', city: 'Oslo' } });
+  expect(content).toContain('- password: expected number; got the text "[REDACTED]"');
+  expect(content).toContain('- city: expected number; got the text "Oslo"');
+});

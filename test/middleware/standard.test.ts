@@ -67,3 +67,8 @@ test.each<[unknown, string]>([
 ])('%j is refused, and what is allowed is said', (options, says) => {
   expect(() => standard(options as StandardOptions)).toThrow(says);
 });
+
+test('a rule that is given in the place of the layer is refused, and where it belongs is said', () => {
+  for (const permission of [allowAll, denyAll, (() => true) as never])
+    expect(() => standard({ permission: permission as never })).toThrow('takes a rule as { check: rule }');
+});

@@ -36,6 +36,12 @@ describe('a name that no tool has', () => {
     ['web_fetch', 'WebFetch'],
     ['webFetch', 'WebFetch'],
     ['functions.web_fetch<|end|>', 'WebFetch'],
+    ['Functions.Read', 'read'],
+    ['functions.read:0', 'read'],
+    ['read:12', 'read'],
+    ['"read"', 'read'],
+    ['`read`', 'read'],
+    ['read<tool_call>', 'read'],
   ])('is taken for the one tool it can stand for: %j is %s', async (asked, meant) => {
     const dispatcher = dispatcherOf(['read', 'manage_cart', 'notion-update-db', 'WebFetch']);
     const result = await dispatcher.dispatch({ name: asked });
