@@ -1,4 +1,5 @@
 import {
+  after,
   checkOptions,
   copyJson,
   fail,
@@ -76,8 +77,7 @@ export function outputValidation(options: OutputValidationOptions = {}): Middlew
     const { structured = typeof content === 'string' ? content : undefined } = outcome;
     if (structured === undefined) return mismatch(call, outcome, NO_DATA);
     const found = inTime(call, checks.run(call.tool as Tool, structured), limitMs);
-    const judged = (settled: unknown) => judge(call, outcome, structured, settled);
-    return isPromise(found) ? found.then(judged) : judged(found);
+    return after(found, (settled) => judge(call, outcome, structured, settled));
   }
 
   function judge(call: ToolCall, outcome: ToolOutcome, structured: JsonValue, found: unknown): ToolOutcome {

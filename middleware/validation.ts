@@ -5,7 +5,6 @@ import {
   type DispatchNote,
   failure,
   isCount,
-  isPromise,
   type JsonValue,
   type MaybePromise,
   type Middleware,
@@ -22,7 +21,7 @@ import {
   type Validation,
   withNote,
 } from '../src/index.ts';
-import { ARGUMENT_OPTIONS, ArgumentCheck, type ArgumentOptions, type Examined, then } from './schema/argument-check.ts';
+import { ARGUMENT_OPTIONS, ArgumentCheck, type ArgumentOptions, type Examined } from './schema/argument-check.ts';
 import { Unusable } from './schema/check.ts';
 import { droppedKeys } from './schema/dropped-keys.ts';
 import { Faults } from './schema/faults.ts';
@@ -68,8 +67,7 @@ export function validation(options: ValidationOptions = {}): ValidationMiddlewar
     const found = check.run(call, copy);
     // What a JSON Schema accepts comes back as it was given, which needs no second look.
     if (found === copy) return next(call.with({ parsed: copy, validator: validate }));
-    const examined = check.examined(call, call.input, found);
-    return isPromise(examined) ? examined.then((each) => goOn(call, next, each)) : goOn(call, next, examined);
+    return after(check.examined(call, call.input, found), (examined) => goOn(call, next, examined));
   }
 
   function goOn(call: ToolCall, next: Next, examined: Examined): MaybePromise<ToolOutcome> {
@@ -85,7 +83,7 @@ export function validation(options: ValidationOptions = {}): ValidationMiddlewar
 
   /** For whoever edits the arguments further inside, and for each further attempt. */
   function validate(call: ToolCall, input: JsonValue): MaybePromise<Validation> {
-    return then(check.examined(call, input, check.run(call, copyJson(input))), (examined) => verdict(call, examined));
+    return after(check.examined(call, input, check.run(call, copyJson(input))), (examined) => verdict(call, examined));
   }
 
   function verdict(call: ToolCall, examined: Examined): Validation {

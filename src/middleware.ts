@@ -10,12 +10,12 @@ export type Next = (call: ToolCall) => MaybePromise<ToolOutcome>;
 /** One layer: answers a call by itself, or with what `next` answers. */
 export type Middleware = (call: ToolCall, next: Next) => MaybePromise<ToolOutcome>;
 
-/** Goes on with an outcome now or when it is there, so that a layer costs no promise where none is needed. */
-export function after(
-  outcome: MaybePromise<ToolOutcome>,
-  goOn: (outcome: ToolOutcome) => MaybePromise<ToolOutcome>,
-): MaybePromise<ToolOutcome> {
-  return isPromise(outcome) ? outcome.then(goOn) : goOn(outcome);
+/** Goes on with an outcome, or another value, now or when it is there, so that a layer costs no promise where none is needed. */
+export function after<Value, Result>(
+  value: MaybePromise<Value>,
+  goOn: (value: Value) => MaybePromise<Result>,
+): MaybePromise<Result> {
+  return isPromise(value) ? value.then(goOn) : goOn(value);
 }
 
 /** Gives a middleware the name that logs and errors show, which a minifier cannot take away. */

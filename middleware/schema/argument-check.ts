@@ -1,9 +1,9 @@
 import {
+  after,
   copyJson,
   describeError,
   isBoolean,
   isLimitMs,
-  isPromise,
   type JsonValue,
   type MaybePromise,
   type OptionChecks,
@@ -77,7 +77,7 @@ export class ArgumentCheck {
 
   /** What comes of arguments, put right where that is all they need, when the check has said this of them. */
   examined(call: ToolCall, input: JsonValue, found: unknown): MaybePromise<Examined> {
-    return then(inTime(call, found, this.#limitMs), (answer) =>
+    return after(inTime(call, found, this.#limitMs), (answer) =>
       answer instanceof Faults ? this.#repaired(call, input, answer) : { input, answer, done: [] },
     );
   }
@@ -93,7 +93,7 @@ export class ArgumentCheck {
     if (repair === undefined) return { input, answer, done: [] };
     const { value, done } = repair;
     const found = inTime(call, this.run(call, copyJson(value)), this.#limitMs);
-    return then(found, (second) => ({ input: value, answer: second, done }));
+    return after(found, (second) => ({ input: value, answer: second, done }));
   }
 
   /** Compiles now what else the first call of each tool would. @throws TypeError naming each tool whose schema cannot be used. */
@@ -104,12 +104,4 @@ export class ArgumentCheck {
     });
     if (faults.length > 0) throw new TypeError(`The input schema of these tools cannot be used:\n${faults.join('\n')}`);
   }
-}
-
-/** Goes on with a value, at once where it is there already. */
-export function then<Value, Result>(
-  value: MaybePromise<Value>,
-  go: (value: Value) => MaybePromise<Result>,
-): MaybePromise<Result> {
-  return isPromise(value) ? value.then(go) : go(value);
 }
