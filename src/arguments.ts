@@ -121,7 +121,6 @@ function decoded(
   encodings: number,
 ): MalformedArguments | RepairedArguments {
   const within = 'JSON within a JSON text';
-  if (/^\s*(?:null\s*)?$/.test(inner)) return new RepairedArguments(NOTHING, [within]);
   const read = readLoosely(inner, true, encodings + 1);
   if (read instanceof RepairedArguments) {
     const isDoubtful = reading.slips.some(({ kind }) => kind === SINGLE_QUOTES) && meansAnother(text, read, encodings);
