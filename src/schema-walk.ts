@@ -39,10 +39,9 @@ export function mapSubschemas(
   const namedIn = (value: Record<string, unknown>, ...place: readonly string[]) =>
     Object.fromEntries(Object.entries(value).map(([name, each]) => [name, mapped(each, ...place, name)]));
   const entries = Object.entries(schema).map(([keyword, value]) => {
-    if (SCHEMAS.has(keyword)) {
-      const list = Array.isArray(value) && value.map((each, index) => mapped(each, keyword, String(index)));
-      return [keyword, list || mapped(value, keyword)];
-    }
+    if (SCHEMAS.has(keyword) && Array.isArray(value))
+      return [keyword, value.map((each, index) => mapped(each, keyword, String(index)))];
+    if (SCHEMAS.has(keyword)) return [keyword, mapped(value, keyword)];
     // OpenAPI's place for schemas, to which what is made of it may still refer.
     if (keyword === 'components' && isPlainObject(value) && isPlainObject(value['schemas']))
       return [keyword, { ...value, schemas: namedIn(value['schemas'], keyword, 'schemas') }];
