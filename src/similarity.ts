@@ -44,7 +44,7 @@ function score(one: string, other: string, least = 0): number {
   if (longer === 0) return 1;
   if (Math.min(one.length, other.length) / longer + PREFIX_BONUS < least) return 0;
   let prefix = 0;
-  while (prefix < longer && one[prefix] !== undefined && one[prefix] === other[prefix]) prefix++;
+  while (one[prefix] !== undefined && one[prefix] === other[prefix]) prefix++;
   return Math.min(1, commonSubsequence(one, other) / longer + (PREFIX_BONUS * prefix) / longer);
 }
 
