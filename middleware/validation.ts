@@ -72,12 +72,11 @@ export function validation(options: ValidationOptions = {}): ValidationMiddlewar
 
   function goOn(call: ToolCall, next: Next, examined: Examined): MaybePromise<ToolOutcome> {
     if (call.aborted) return stopped(call);
-    const { input, answer, done } = examined;
-    if (answer instanceof Faults || answer instanceof Unusable) return failure(call, errorOf(call, answer));
     // Before the tool runs: it may change what it receives.
-    const notes = notesOf(call, examined);
-    const changes = { parsed: answer, validator: validate };
-    const outcome = next(call.with(done.length === 0 ? changes : { ...changes, input }));
+    const found = verdict(call, examined);
+    if (!found.valid) return failure(call, found.error);
+    const { input, parsed, notes = [] } = found;
+    const outcome = next(call.with({ input, parsed, validator: validate }));
     return notes.length === 0 ? outcome : after(outcome, (ended) => notes.reduce(withNote, ended));
   }
 
