@@ -103,19 +103,21 @@ class Repair {
 /** The list or object a text is the JSON of, where one may stand. */
 function heldIn(text: string, allowed: number): JsonValue | undefined {
   if ((allowed & (ARRAY | OBJECT)) === 0 || !/^\s*[[{]/.test(text)) return undefined;
-  const { values, ending, slips, inexact } = readJson(text);
-  const [value = null] = values;
-  if (ending !== 'complete' || slips.length > 0 || inexact !== undefined) return undefined;
-  return (allowed & typeOf(value)) === 0 ? undefined : copyJson(value);
+  const value = valueIn(text);
+  return value === undefined || (allowed & typeOf(value)) === 0 ? undefined : copyJson(value);
 }
 
-/** A number as JSON writes it: no hexadecimal, no Infinity, nothing around it. */
-const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
-
+/** A truth value, or a number as JSON writes it, with nothing around it. */
 function scalarIn(text: string, allowed: number): number | boolean | undefined {
   if ((allowed & BOOLEAN) !== 0 && /^(?:true|false)$/i.test(text)) return text.toLowerCase() === 'true';
-  if ((allowed & (INTEGER | FRACTION)) === 0 || !NUMBER.test(text)) return undefined;
-  const number = Number(text);
-  const isHeld = Number.isFinite(number) && readJson(text).inexact === undefined;
+  if ((allowed & (INTEGER | FRACTION)) === 0 || !/^-?\d\S*$/.test(text)) return undefined;
+  const number = valueIn(text);
+  const isHeld = typeof number === 'number' && Number.isFinite(number);
   return isHeld && (allowed & typeOf(number)) !== 0 ? number : undefined;
+}
+
+/** What a text is the JSON of, if a number can hold each of its numbers. */
+function valueIn(text: string): JsonValue | undefined {
+  const { values, ending, slips, inexact } = readJson(text);
+  return ending === 'complete' && slips.length === 0 && inexact === undefined ? values[0] : undefined;
 }
