@@ -116,16 +116,13 @@ function matchersOf(list: readonly (string | ToolRule)[] = [], check: CheckOf): 
 
 function matches({ when }: Matcher, call: ToolCall): boolean {
   if (when === undefined) return true;
-  const answer: unknown = when(ownCopy(call.parsed) as Readonly<Record<string, unknown>>, call);
+  // A copy, for a predicate may sort or shift what it looks at. What is no JSON cannot be copied.
+  const input = jsonIn(call.parsed) ?? call.parsed;
+  const answer: unknown = when(input as Readonly<Record<string, unknown>>, call);
   if (typeof answer === 'boolean') return answer;
   // A promise is truthy whatever it holds, and must not be left to reject unheard.
   if (isPromise(answer)) Promise.resolve(answer).catch(() => {});
   throw new TypeError(`A "when" must answer true or false, at once; one answered ${kindOf(answer)}.`);
-}
-
-/** A predicate that sorts or shifts what it looks at must not change what runs. What is no JSON cannot be copied. */
-function ownCopy(parsed: unknown): unknown {
-  return jsonIn(parsed) ?? parsed;
 }
 
 /** @internal A copy of a value that is JSON, and undefined for any other. */
