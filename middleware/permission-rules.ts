@@ -189,8 +189,8 @@ export function strictest(list: readonly PermissionRule[]): Judge {
 
 type Judge = (call: ToolCall) => MaybePromise<Verdict>;
 
-/** The usual answer, known by identity: it needs no second look. */
-const ALLOWED: Verdict = PermissionCheck.allow();
+/** @internal The usual answer, known by identity: it needs no second look. */
+export const ALLOWED = PermissionCheck.allow() as Extract<PermissionCheck, { readonly type: 'allow' }>;
 
 function soundly(rule: PermissionRule): Judge {
   return (call) => {
@@ -260,5 +260,5 @@ export function checkIn(answer: unknown, call: ToolCall): PermissionCheck | unde
 function editIn(input: object, call: ToolCall): PermissionCheck {
   const copy = copyJson(input) as JsonObject;
   // The order of keys is no change, or two rules that each build the arguments anew would edit for ever.
-  return isDeepStrictEqual(copy, copyJson(call.input)) ? PermissionCheck.allow() : PermissionCheck.modify(copy);
+  return isDeepStrictEqual(copy, call.input) ? PermissionCheck.allow() : PermissionCheck.modify(copy);
 }

@@ -2,7 +2,6 @@ import pTimeout from 'p-timeout';
 import {
   AbortReason,
   checkOptions,
-  copyJson,
   type DispatchNote,
   deepFreeze,
   failure,
@@ -32,6 +31,7 @@ import {
   withNote,
 } from '../src/index.ts';
 import {
+  ALLOWED,
   checkIn,
   type Denial,
   fault,
@@ -48,7 +48,7 @@ export interface ApprovalRequest {
   readonly toolCallId: string;
   /** The tool that will run. */
   readonly tool: Tool;
-  /** A frozen copy of the arguments of the call that will run: as they were sent, or edited. */
+  /** The arguments, frozen, of the call that will run: as they were sent, or edited. */
   readonly input: JsonValue;
   /** The same as the tool will receive them, after the schema's defaults and transforms; what is no JSON is shown as `toJson` shows it. */
   readonly parsed: JsonValue;
@@ -133,10 +133,9 @@ export function permission(options: PermissionOptions = {}): Middleware {
 
   async function ask(call: ToolCall, prompt: string): Promise<Answer> {
     if (call.aborted) return fault('it was aborted');
-    const { id: toolCallId, context, tool, clock } = call;
+    const { id: toolCallId, context, tool, clock, input } = call;
     if (context.isNonInteractive) return fault(told('nobody can be asked, as the session is non-interactive', prompt));
     if (approver === undefined) return fault(told('nobody is there to be asked', prompt));
-    const input = deepFreeze(copyJson(call.input));
     const parsed = deepFreeze(jsonIn(call.parsed) ?? toJson(call.parsed));
     const scope = call.abortScope();
     const { signal } = scope.call;
@@ -172,8 +171,6 @@ interface Decision {
 
 /** What can come of asking. */
 type Answer = Exclude<Verdict, { readonly type: 'ask' }>;
-
-const ALLOWED = PermissionCheck.allow() as { readonly type: 'allow' };
 
 function denyByDefault(): PermissionCheck {
   return PermissionCheck.deny('no permission rules are set up');
