@@ -91,9 +91,8 @@ function readLoosely(text: string, mayRepair: boolean, encodings: number): Malfo
   const reading = readJson(text);
   const { ending, slips, values } = reading;
   const [value = null] = values;
-  if (!mayRepair && (ending !== 'complete' || slips.length > 0)) return syntaxError(text, reading);
   if (ending === 'cut_off') return new MalformedArguments('truncated', 'They stop in the middle.', text);
-  if (ending === 'fault' || slips.some(({ plain }) => !plain)) return syntaxError(text, reading);
+  if (ending === 'fault' || slips.some(({ plain }) => !plain || !mayRepair)) return syntaxError(text, reading);
   const repairs = slips.map(({ kind }) =>
     kind === SEVERAL ? `the same object ${values.length} times, taken once` : kind,
   );
@@ -169,7 +168,6 @@ const ECHOED = 30;
 
 function syntaxError(text: string, reading: JsonReading): MalformedArguments {
   const at = faultIndexOf(reading);
-  if (at === text.length) return new MalformedArguments('truncated', 'They stop in the middle.', text);
   const near = JSON.stringify(text.slice(Math.max(0, at - ECHOED), at + ECHOED).toWellFormed());
   return new MalformedArguments('syntax', `They are not valid JSON, near character ${at}: ${near}.`, text);
 }

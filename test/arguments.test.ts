@@ -31,6 +31,13 @@ test.each(['{"n":1e400}', '{"n":-1E+999}', '{"a":[{"n":2e308}]}', `{"n":${'9'.re
   },
 );
 
+test.each(["{'a':1", '{a:[1,2', '{"a":1}{"b":', '{"a":"\\x'])(
+  'text that stops in the middle is told as such where nothing is repaired, whatever else is wrong with it: %s',
+  async (text) => {
+    expect((await call({ arguments: text }, strict)).result.error?.code).toBe('truncated_arguments');
+  },
+);
+
 describe('arguments that are nothing', () => {
   test.each([
     ['left out', {}],
