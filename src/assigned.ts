@@ -157,7 +157,7 @@ function bareOf(text: string, assignment: Assignment, trusted: boolean): Span | 
   const value = at(BARE, text, start);
   const end = start + value.length;
   if (isAssigning(sign)) {
-    if (NO_SECRET.test(value) || /^\$[({]/.test(text.slice(start, start + 2))) return undefined;
+    if (NO_SECRET.test(value)) return undefined;
     if (isOfEnvironment(text, assignment)) return spanned(start, at(WORD, text, start).length);
     if (isElsewhere(value, text.charAt(end))) return undefined;
     return spanned(start, value.length + (SCHEME.test(value) ? followingLength(text, end) : 0));
