@@ -110,8 +110,7 @@ class Redaction {
     const copy: Record<string, JsonValue> = {};
     for (const [key, item] of entries) {
       const shown = this.#patterns.length === 0 && PLAIN_KEY.test(key) ? key : this.#prose(key);
-      const secret =
-        this.#isSecret(key, item) || (shown !== key && this.#isSecret(shown, item)) || (named && isValueHolder(key));
+      const secret = this.#isSecret(key, item) || (named && isValueHolder(key));
       setOwn(copy, shown, secret ? this.#hide(item) : this.#clean(item));
     }
     return copy;
