@@ -142,23 +142,19 @@ class Redaction {
     if (held !== undefined) {
       const [cleaned, changed] = this.#aside(() => this.#clean(held));
       // A key that JSON text holds twice is not in what was parsed.
-      if (!changed) return this.#prose(text);
-      this.#changed = true;
-      return JSON.stringify(cleaned);
+      return changed ? JSON.stringify(cleaned) : this.#prose(text);
     }
     const decoded = text.length < SHORTEST ? undefined : decodedText(text);
-    if (decoded === undefined || !this.#aside(() => this.#text(decoded))[1]) return this.#prose(text);
-    this.#changed = true;
-    return REDACTED;
+    return decoded !== undefined && this.#aside(() => this.#text(decoded))[1] ? REDACTED : this.#prose(text);
   }
 
-  /** What a step gives, and whether it changed something. */
+  /** What a step gives, and whether it, and not one before it, changed something. */
   #aside<Value>(step: () => Value): readonly [Value, boolean] {
     const before = this.#changed;
     this.#changed = false;
     const value = step();
     const changed = this.#changed;
-    this.#changed = before;
+    this.#changed ||= before;
     return [value, changed];
   }
 
