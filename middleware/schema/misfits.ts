@@ -89,7 +89,8 @@ function type(value: unknown): unknown {
   return names.some((name, index) => name !== value[index]) ? names : list(value);
 }
 
-function typeName(name: unknown): unknown {
+/** The name of a type as it is meant. */
+export function typeName(name: unknown): unknown {
   if (name === null) return 'null';
   const lower = String(name).toLowerCase();
   return lower === 'integer' || ANY.includes(lower) ? lower : name;

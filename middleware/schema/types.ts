@@ -1,4 +1,5 @@
 import { isPlainObject, type JsonSchema, type JsonValue } from '../../src/index.ts';
+import { typeName } from './misfits.ts';
 
 /** Types of JSON values, as bits: what may stand at a place is a sum of them. */
 export const NULL = 1;
@@ -47,7 +48,8 @@ export class AllowedTypes {
   of(schema: unknown): number {
     if (!isPlainObject(schema)) return schema === false ? 0 : ANY;
     this.#look();
-    const own = [schema['type'] ?? []].flat().reduce((sum: number, name) => sum | (BY_NAME.get(name) ?? ANY), 0) || ANY;
+    const names = [schema['type'] ?? []].flat().map(typeName);
+    const own = names.reduce((sum: number, name) => sum | (BY_NAME.get(name) ?? ANY), 0) || ANY;
     const listed = 'const' in schema ? [schema['const']] : schema['enum'];
     const values = Array.isArray(listed) && listed.length > 0 ? this.#listed(listed) : ANY;
     const together = this.#together(schema).reduce((sum: number, each) => sum & this.of(each), ANY);

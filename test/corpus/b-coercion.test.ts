@@ -190,6 +190,15 @@ describe('JSON in a text', () => {
   });
 });
 
+test('types in capitals, as Google has them, are those by which arguments are put right', async () => {
+  const { received, call } = setUp({
+    type: 'OBJECT',
+    properties: { list: { type: 'ARRAY' }, text: { type: 'STRING' } },
+  });
+  await call({ list: '[1]', text: null });
+  expect(received).toEqual([{ list: [1] }]);
+});
+
 describe('coercion', () => {
   const scalars = object({
     n: { type: 'number' },
