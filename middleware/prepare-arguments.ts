@@ -30,12 +30,14 @@ import { AllowedTypes } from './schema/types.ts';
 /** Makes other arguments of a call's: it is given a copy, which it may change and return. */
 export type ArgumentTransform = (input: JsonObject, call: ToolCall) => JsonObject;
 
+type NulHandling = 'keep' | 'remove' | 'refuse';
+
 /** Options of `prepareArguments`. */
 export interface PrepareArgumentsOptions {
   /** Keys at the top that clients add, `*` for any characters: left out where the schema does not name them. Default: none. */
   readonly ignoreKeys?: PerTool<readonly string[]>;
   /** What becomes of NUL characters, at any depth: `keep`, `remove` or `refuse`. Default: `keep`. */
-  readonly nul?: PerTool<'keep' | 'remove' | 'refuse'>;
+  readonly nul?: PerTool<NulHandling>;
   /** What else is to be changed, as where a provider writes `&amp;` for `&`; after the other two. Default: nothing. */
   readonly transform?: PerTool<ArgumentTransform>;
 }
@@ -61,24 +63,23 @@ export function prepareArguments(options: PrepareArgumentsOptions = {}): Middlew
     transform: perToolCheck(isTransform),
   });
   const ignoredKeysOf = perTool(options.ignoreKeys, []);
-  const nulOf = perTool(options.nul, 'keep');
+  const nulOf = perTool<NulHandling>(options.nul, 'keep');
   const transformOf = perTool<ArgumentTransform | undefined>(options.transform, undefined);
 
   const steps: readonly Step[] = [
     (input, { tool, toolName }) => withoutKeys(input, tool as Tool, ignoredKeysOf(toolName)),
-    (input, { toolName }) => (nulOf(toolName) === 'remove' ? withoutNul(input) : undefined),
+    (input, call) => withoutNul(input, call, nulOf(call.toolName)),
     (input, call) => transformed(transformOf(call.toolName), input, call),
   ];
 
   return named('prepareArguments', function prepareArguments(call, next) {
     if (call.tool === undefined || call.malformed !== undefined) return next(call);
-    const place = nulOf(call.toolName) === 'keep' ? undefined : placeOfNul(call.input, []);
-    if (place !== undefined && (nulOf(call.toolName) === 'refuse' || place.isKey)) return refusal(call, place.path);
     const notes: DispatchNote[] = [];
     let input = call.input as JsonObject;
     for (const step of steps) {
       const changed = step(input, call);
       if (changed === undefined) continue;
+      if ('isError' in changed) return changed;
       input = changed.input;
       notes.push({ by: 'prepareArguments', ...changed.note });
     }
@@ -87,11 +88,13 @@ export function prepareArguments(options: PrepareArgumentsOptions = {}): Middlew
   });
 }
 
-/** One kind of change: what comes of it, or undefined where there is nothing to change. */
-type Step = (
-  input: JsonObject,
-  call: ToolCall,
-) => { readonly input: JsonObject; readonly note: Omit<DispatchNote, 'by'> } | undefined;
+/** One kind of change: what comes of it, or why the call is refused, or undefined where there is nothing to change. */
+type Step = (input: JsonObject, call: ToolCall) => Changed | ToolOutcome | undefined;
+
+interface Changed {
+  readonly input: JsonObject;
+  readonly note: Omit<DispatchNote, 'by'>;
+}
 
 /** Keys one note names. */
 const MAX_NAMED = 10;
@@ -110,10 +113,14 @@ function withoutKeys(input: JsonObject, { schema }: Tool, names: readonly string
   return { input: Object.fromEntries(left), note: { type: 'ignored_keys', message } };
 }
 
-function withoutNul(input: JsonObject): ReturnType<Step> {
-  if (placeOfNul(input, []) === undefined) return undefined;
+function withoutNul(input: JsonObject, call: ToolCall, nul: NulHandling): ReturnType<Step> {
+  if (nul === 'keep' || placeOfNul(input, []) === undefined) return undefined;
+  const clean = nul === 'remove' ? (cleaned(input) as JsonObject) : input;
+  // Keys keep theirs: without it, two could become one.
+  const place = placeOfNul(clean, []);
+  if (place !== undefined) return refusal(call, place);
   const message = 'NUL characters were taken out of the arguments.';
-  return { input: cleaned(input) as JsonObject, note: { type: 'nul_removed', message, forModel: true } };
+  return { input: clean, note: { type: 'nul_removed', message, forModel: true } };
 }
 
 function cleaned(value: JsonValue): JsonValue {
@@ -138,17 +145,12 @@ function transformed(transform: ArgumentTransform | undefined, input: JsonObject
   return { input: copy, note: { type: 'transformed', message } };
 }
 
-interface Place {
-  readonly path: readonly string[];
-  readonly isKey: boolean;
-}
-
-function placeOfNul(value: JsonValue, path: readonly string[]): Place | undefined {
-  if (typeof value === 'string') return value.includes('\0') ? { path, isKey: false } : placeOfNul(heldIn(value), path);
+function placeOfNul(value: JsonValue, path: readonly string[]): readonly string[] | undefined {
+  if (typeof value === 'string') return value.includes('\0') ? path : placeOfNul(heldIn(value), path);
   if (typeof value !== 'object' || value === null) return undefined;
   for (const [key, item] of Object.entries(value)) {
     const within = [...path, key];
-    const found = key.includes('\0') ? { path: within, isKey: true } : placeOfNul(item, within);
+    const found = key.includes('\0') ? within : placeOfNul(item, within);
     if (found !== undefined) return found;
   }
   return undefined;

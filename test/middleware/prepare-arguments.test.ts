@@ -147,6 +147,18 @@ test('a call nobody can run is answered further inside', async () => {
   expect((await call('{"a":')).error?.code).toBe('truncated_arguments');
 });
 
+test('a NUL character in a key that is left out refuses no call', async () => {
+  const { received, call } = setUp({ nul: 'refuse', ignoreKeys: ['_*'] });
+  expect((await call({ a: 1, _meta: '\u0000', '_\u0000': 1 })).isError).toBe(false);
+  expect(received).toEqual([{ a: 1 }]);
+});
+
+test('a NUL character in a key refuses a call, though one in a text before it was taken out', async () => {
+  const { received, call } = setUp({ nul: 'remove' });
+  expect((await call({ a: '\u0000', 'b\u0000': 1 })).error?.code).toBe('invalid_arguments');
+  expect(received).toEqual([]);
+});
+
 test('that characters were taken out the model reads, that keys were left out it does not', async () => {
   const { call } = setUp({ nul: 'remove', ignoreKeys: ['_meta'] });
   expect(forModel(await call({ a: '\u0000', _meta: 1 }))).toBe(
