@@ -22,7 +22,7 @@ export function readable(schema: JsonSchema, options: ForeignOptions, inBranch =
   return STEPS.reduce((current, step) => step(current, options), read);
 }
 
-const STEPS = [withoutLeftovers, fitting, withNullable, withoutWrongDefault];
+const STEPS = [fitting, withoutLeftovers, withNullable, withoutWrongDefault];
 
 function fitting(schema: JsonSchema, { warn }: ForeignOptions): JsonSchema {
   return withoutMisfits(schema, warn);
