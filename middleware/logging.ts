@@ -74,6 +74,8 @@ export function logging(options: LoggingOptions = {}): Middleware {
   const valuesOf = perTool(options.values, false);
   const redact = redactor(options.redact);
   const words = new Map<string, string>();
+  // A pattern of the host's may fit a short one.
+  const shortest = options.redact?.patterns === undefined ? SHORTEST_SECRET : 0;
 
   return named('logging', function logging(call, next) {
     // Nothing is more severe: a logger that is off costs this question.
@@ -121,7 +123,7 @@ export function logging(options: LoggingOptions = {}): Middleware {
 
   /** A name as a model may have made it up: with a secret in it. Redacted before it is cut, like values. */
   function word(name: string): string {
-    if (name.length < SHORTEST_SECRET) return printable(name);
+    if (name.length < shortest) return printable(name);
     const known = words.get(name);
     if (known !== undefined) return known;
     const clean = printable(String(redact(name)));

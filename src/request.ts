@@ -117,6 +117,7 @@ const OTHER_KEYS = [
 /** @throws UnusableCall for arguments in another place, without which the tool would run. */
 function checkOtherKeys(request: object): void {
   const other = OTHER_KEYS.find((key) => Reflect.get(request, key) !== undefined);
+  if (other === 'function') throw new UnusableCall('Take its name and its arguments out of "function".');
   if (other !== undefined)
     throw new UnusableCall(`Its arguments stand under "${other}"; they belong under "arguments".`);
 }

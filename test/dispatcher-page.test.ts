@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { readPage, root } from './support/pages.ts';
+
+const page = readPage('docs/reference/dispatcher.md');
+
+function fieldsOf(file: string, name: string): readonly string[] {
+  const source = readFileSync(join(root, file), 'utf8');
+  const [, body = ''] = new RegExp(`interface ${name} {([\\s\\S]*?)\\n}`).exec(source) ?? [];
+  return [...body.matchAll(/readonly (\w+)\??:/g)].map(([, field = '']) => field);
+}
+
+test.each([
+  ['createDispatcher', 'src/dispatcher.ts', 'DispatcherOptions'],
+  ['A call', 'src/request.ts', 'ToolCallRequest'],
+  ['dispatch and dispatchAll', 'src/request.ts', 'DispatchOptions'],
+])('the table under "%s" has all there is, in the order of the type', (title, file, name) => {
+  const section = page.split('\n## ').find((each) => each.startsWith(`${title}\n`)) ?? '';
+  const rows = [...section.matchAll(/^\| `(\w+)` \|/gm)].map(([, field]) => field);
+  expect(rows.length).toBeGreaterThan(0);
+  expect(rows).toEqual(fieldsOf(file, name));
+});
