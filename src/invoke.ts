@@ -84,8 +84,8 @@ function executeLater(call: ToolCall, taken: Taken): unknown {
 }
 
 function returnedOutcome(call: ToolCall, value: unknown): ToolOutcome {
-  // One that is returned says no more to the model than one that is thrown.
-  if (isErrorLike(value)) return thrownOutcome(call, value);
+  // An Error that is returned says no more to the model than one that is thrown.
+  if (typeof value === 'object' && isErrorLike(value)) return thrownOutcome(call, value);
   ToolCall.scope(call).dispatch.over('yes');
   if (typeof value !== 'string') {
     const control = controlIn(value);
@@ -166,7 +166,7 @@ class Run extends Keeper implements Pending {
   }
 
   keep(work: PromiseLike<unknown> | Stream): Promise<ToolOutcome> {
-    const settled = isStream(work) ? this.#drain(work) : Promise.resolve(work);
+    const settled = isPromise(work) ? Promise.resolve(work) : this.#drain(work as Stream);
     settled.then(
       (value) => {
         if (isStream(value)) this.keep(value);
