@@ -24,8 +24,8 @@ export {
   type ToolPolicy,
 } from './policy.ts';
 export { type ArgumentTransform, type PrepareArgumentsOptions, prepareArguments } from './prepare-arguments.ts';
-export type { RegExpEngine } from './schema/ajv.ts';
 export type { SchemaCompiler, SchemaOptions } from './schema/check.ts';
+export type { RegExpEngine } from './schema/patterns.ts';
 export { type StandardOptions, standard } from './standard.ts';
 export { type TimeoutOptions, timeout, timeoutMs } from './timeout.ts';
 export { type UnknownToolOptions, unknownTool } from './unknown-tool.ts';

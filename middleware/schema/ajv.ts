@@ -1,21 +1,19 @@
 import { isIPv4, isIPv6 } from 'node:net';
-import { _, Ajv, type Options, type ValidateFunction } from 'ajv';
+import { Ajv, type Options, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { canonicalJson, copyJson, type JsonSchema, type JsonValue, mapSubschemas } from '../../src/index.ts';
+import { copyJson, type JsonSchema, type JsonValue, mapSubschemas } from '../../src/index.ts';
 import { Bounds, TOO_MANY_FAULTS } from './bounds.ts';
 import { ajvFaults, Faults } from './faults.ts';
 import { readable, withPrefixItems } from './foreign.ts';
-import { inJavaScript, unquoted } from './patterns.ts';
+import { type PatternOptions, type RegExpEngine, regExpOf, takes } from './patterns.ts';
+import { withQuickKeywords } from './quick-keywords.ts';
 import { withoutPatterns } from './without-patterns.ts';
 
 /** Checks a value, which it may change in place: the answer is the value after defaults and transforms, or Faults. */
 export type SchemaCheck = (value: JsonValue) => unknown;
 
-/** Makes a regular expression of a `pattern`. @throws where it cannot; flags: `u`. */
-export type RegExpEngine = (pattern: string, flags: string) => { test(text: string): boolean };
-
 /** How a JSON Schema is read. */
-export interface AjvOptions {
+export interface AjvOptions extends PatternOptions {
   /** Whether defaults are filled in; without them the value is left alone. Default: true. */
   readonly defaults?: boolean;
   /**
@@ -23,12 +21,6 @@ export interface AjvOptions {
    * values of other types where no `type` excludes them. Default: false, for schemas of strangers are as they are.
    */
   readonly strict?: boolean;
-  /** Whether nothing in the schema may hold up the process: patterns need an engine, and a check may take so many steps. Default: false. */
-  readonly untrusted?: boolean;
-  /** What runs patterns. Default: the regular expressions of JavaScript, and nothing where the schema is untrusted. */
-  readonly regExp?: RegExpEngine;
-  /** Hears what is read in another way than it was written. Default: nobody. */
-  readonly warn?: (message: string) => void;
 }
 
 /**
@@ -128,11 +120,13 @@ function compile(schema: JsonSchema, options: AjvOptions, bounds: Bounds, allErr
 }
 
 function read(schema: JsonSchema, options: AjvOptions, regExp: RegExpEngine): JsonSchema {
-  const { strict, untrusted = false, warn = ignore } = options;
+  const { strict, untrusted = false, defaults = true, warn = ignore } = options;
   if (strict === true) return schema;
   const lax = untrusted ? withoutPatterns(schema, (pattern) => takes(regExp, pattern), warn) : schema;
   let left = MAX_PARTS;
   const fits = (preset: unknown, part: JsonSchema) => {
+    // Where none is filled in, as within the check of another, none has to fit.
+    if (!defaults) return true;
     left--;
     if (left < 0 || JSON.stringify(part).length > MAX_PART_CHARACTERS) return !untrusted;
     return fitsPart(preset, part, schema, { ...options, warn: ignore });
@@ -174,100 +168,4 @@ function explained(refusal: Error): Error {
 function draftsOf(dialect: unknown): readonly (typeof Ajv | typeof Ajv2020)[] {
   if (/draft-0\d/.test(String(dialect))) return [Ajv];
   return /2020-12/.test(String(dialect)) ? [Ajv2020] : [Ajv2020, Ajv];
-}
-
-/**
- * ajv's own keywords compare each item with each other one, or with each value that is allowed: a hundred thousand items would take
- * minutes.
- */
-function withQuickKeywords<Draft extends Ajv | Ajv2020>(ajv: Draft, bounds: Bounds): Draft {
-  // A list or an object as a text, which a NUL tells from the texts there are; one that begins so itself has a quote after it.
-  const identityOf = (value: JsonValue): JsonValue => {
-    if (typeof value === 'string') return value.startsWith('\0') ? `\0"${value}` : value;
-    if (typeof value !== 'object' || value === null) return value;
-    const text = canonicalJson(value);
-    bounds.spend(2 * text.length);
-    return `\0${text}`;
-  };
-  ajv.removeKeyword('uniqueItems').removeKeyword('enum');
-  ajv.addKeyword({
-    keyword: 'uniqueItems',
-    type: 'array',
-    schemaType: 'boolean',
-    errors: false,
-    error: { message: 'must NOT have duplicate items' },
-    validate: (unique: boolean, items: readonly JsonValue[]) =>
-      !unique || new Set(items.map(identityOf)).size === items.length,
-  });
-  return ajv.addKeyword({
-    keyword: 'enum',
-    schemaType: 'array',
-    error: {
-      message: 'must be equal to one of the allowed values',
-      params: ({ schemaCode }) => _`{ allowedValues: ${schemaCode} }`,
-    },
-    code: (place) => {
-      const { gen, data, schema } = place;
-      if (schema.length === 0) throw new Error('enum must have non-empty array');
-      const allowed = new Set(schema.map(identityOf));
-      const isAllowed = (value: JsonValue) => allowed.has(identityOf(value));
-      place.pass(_`${gen.scopeValue('func', { ref: isAllowed })}(${data})`);
-    },
-  }) as Draft;
-}
-
-function regExpOf({ untrusted = false, regExp, warn = ignore }: AjvOptions): RegExpEngine {
-  if (regExp === undefined) return untrusted ? refused : native(warn);
-  return (pattern, flags) => {
-    try {
-      const engine = regExp(pattern, flags);
-      // ajv takes patterns for the same that are the same as text.
-      return { test: (text) => engine.test(text), toString: () => pattern };
-    } catch (fault) {
-      if (untrusted) throw fault;
-      warn(`the engine given as regExp cannot read the pattern ${brief(pattern)}, so JavaScript's runs it`);
-      return native(warn)(pattern, flags);
-    }
-  };
-}
-
-function refused(): never {
-  throw new Error('The patterns of an untrusted schema are run by an engine given as regExp only.');
-}
-
-/**
- * Patterns as they are meant: one with a needless escape is not valid with the `u` flag, one of another language perhaps not at all,
- * or does not mean the same.
- */
-function native(warn: (message: string) => void): RegExpEngine {
-  return (pattern, flags) => {
-    const [quoted, ownFlags] = unquoted(pattern) ?? [pattern, ''];
-    const plain = expression(quoted, flags + ownFlags);
-    const [source, theirFlags] = inJavaScript(quoted);
-    const allFlags = ownFlags + theirFlags;
-    const found = plain ?? expression(source, flags + allFlags) ?? expression(source, allFlags) ?? new RegExp(pattern);
-    if (found.source !== pattern) warn(`the pattern ${brief(pattern)} is read as ${brief(String(found))}`);
-    return found;
-  };
-}
-
-function brief(pattern: string): string {
-  return JSON.stringify(pattern.slice(0, 100));
-}
-
-function expression(source: string, flags: string): RegExp | undefined {
-  try {
-    return new RegExp(source, flags);
-  } catch {
-    return undefined;
-  }
-}
-
-function takes(regExp: RegExpEngine, pattern: string): boolean {
-  try {
-    regExp(pattern, 'u');
-    return true;
-  } catch {
-    return false;
-  }
 }

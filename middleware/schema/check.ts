@@ -15,8 +15,9 @@ import {
   type ToolCall,
   timersOf,
 } from '../../src/index.ts';
-import { ajvCheck, type RegExpEngine, type SchemaCheck } from './ajv.ts';
+import { ajvCheck, type SchemaCheck } from './ajv.ts';
 import { standardFaults } from './faults.ts';
+import type { RegExpEngine } from './patterns.ts';
 
 /**
  * Makes a check of a JSON Schema in the place of ajv. It answers as a Standard Schema does, `{ value }` or `{ issues }`, and may change

@@ -817,3 +817,14 @@ test('E13: a format that is no text says nothing', async () => {
   const schema: JsonSchema = { type: 'object', properties: { a: { type: 'string', format: 5 } } };
   expect((await call(schema, { a: 'x' })).code).toBe('ok');
 });
+
+test.each([[false], [true]])(
+  'B11: defaults within defaults are each looked at once, untrusted: %p',
+  async (untrusted) => {
+    let schema: JsonSchema = { type: 'string', maxLength: 3, default: 'abc' };
+    for (let level = 0; level < 28; level++)
+      schema = { type: 'object', minProperties: 0, properties: { a: schema }, default: {} };
+    const whole: JsonSchema = { type: 'object', properties: { a: schema } };
+    expect((await call(whole, {}, {}, untrusted)).code).toBe('ok');
+  },
+);
