@@ -140,7 +140,9 @@ function unfitIn(value: unknown, text: string): MalformedArguments | undefined {
   try {
     copyJson(value);
   } catch (error) {
-    return new MalformedArguments('not_json', `In them, ${messageOf(error)}.`, text);
+    // Of text nothing but a number can be so.
+    const fault = messageOf(error).replace(/is or holds -?Infinity/, 'is or holds a number that is too large');
+    return new MalformedArguments('not_json', `In them, ${fault}.`, text);
   }
   const inexact = MANY_DIGITS.test(text) ? readJson(text).inexact : undefined;
   if (inexact === undefined) return undefined;

@@ -52,6 +52,7 @@ export function faultIndexOf({ ending, at, slips }: JsonReading): number {
 export const SEVERAL = 'several values';
 /** The slip of a text value, or a key, between quotes of another kind. */
 export const SINGLE_QUOTES = 'single quotes';
+const TRAILING_COMMA = 'a trailing comma';
 const CONTROL = 'a control character in a text';
 const ESCAPE_SLIP = 'an escape that JSON does not know';
 
@@ -117,12 +118,23 @@ class Reader {
       if (!taken) return { ending: 'fault', at };
       before = character;
     }
+    this.#endList();
     return { ending: this.#isComplete ? 'complete' : 'cut_off', at: this.#text.length };
   }
 
   get #isComplete(): boolean {
     const isBetween = this.#next === ',' || !this.#hasBegun;
     return this.#open.length === 0 && isBetween && !this.#unclosed;
+  }
+
+  /** A comma behind the last value, and nothing after it. */
+  #endList(): void {
+    const several = this.slips.get(SEVERAL);
+    if (several === undefined || this.#next !== 'value' || this.#open.length > 0 || this.#unclosed) return;
+    this.#next = ',';
+    if (this.values.length > 1) return;
+    this.slips.delete(SEVERAL);
+    this.slips.set(TRAILING_COMMA, { ...several, kind: TRAILING_COMMA });
   }
 
   #skipSpace(): void {
@@ -163,7 +175,7 @@ class Reader {
   #close(before: string): boolean {
     if (this.#next !== ',' && before !== '{' && before !== '[') {
       if (before !== ',') return false;
-      this.#slip(0, 'a trailing comma');
+      this.#slip(0, TRAILING_COMMA);
     }
     const { into } = this.#open.pop() as Open;
     this.#at++;

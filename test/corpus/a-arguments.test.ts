@@ -219,6 +219,7 @@ describe('A06: objects glued together', () => {
 describe('A08: slips of syntax', () => {
   test.each([
     ['{"a":1,}', { a: 1 }, 'a trailing comma'],
+    ['{"a":1},', { a: 1 }, 'a trailing comma'],
     ['{"a":[1,2,],}', { a: [1, 2] }, 'a trailing comma'],
     ["{'a':1}", { a: 1 }, 'single quotes'],
     ["{'a': 'it\\'s', 'b': 'say \"hi\"'}", { a: "it's", b: 'say "hi"' }, 'single quotes'],
@@ -387,7 +388,7 @@ describe('numbers', () => {
     const { received, call } = setUp();
     const number = `1${'0'.repeat(zeros)}`;
     const results = [
-      [`{'id':${number}}`, 'invalid_arguments', 'id is or holds Infinity'],
+      [`{'id':${number}}`, 'invalid_arguments', 'id is or holds a number that is too large'],
       [`{"id":${number} x}`, 'invalid_arguments', 'They are not valid JSON'],
       [`{"id":${number}`, 'truncated_arguments', 'They stop in the middle'],
     ] as const;
@@ -553,6 +554,16 @@ test.each([['length'], ['true'], [1], [true]])(
     const request = { name: 'tool', arguments: { a: 1 }, truncated: truncated as true };
     for (const result of [await dispatcher.dispatch(request), ...(await dispatcher.dispatchAll([request]))])
       expect(result.error?.code).toBe('truncated_arguments');
+    expect(received).toEqual([]);
+  },
+);
+
+test.each([['{"n":1e400}'], ['{"a":[{"n":-1e999}]}'], ["{'n':1e400}"]])(
+  'a number that is too large is called that: %s',
+  async (text) => {
+    const { received, call } = setUp();
+    const { error } = await call(text);
+    expect(error?.message).toContain('is or holds a number that is too large.');
     expect(received).toEqual([]);
   },
 );
