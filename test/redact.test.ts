@@ -711,3 +711,28 @@ describe('redactor', () => {
     expect(typeof JSON.stringify(redact([value]))).toBe('string');
   });
 });
+
+describe('what is assigned in a text', () => {
+  const redact = redactor();
+
+  test.each<[string, string]>([
+    ['export DB_PASSWORD=p(w1234', 'export DB_PASSWORD=[REDACTED]'],
+    ['["token", "abcdef12345678"]', '["token","[REDACTED]"]'],
+    ['run --token abcdefg now', 'run --token [REDACTED] now'],
+    ['password: abcdefghijklmnopqr and more', 'password: [REDACTED] and more'],
+  ])('is taken out: %s', (text, cleaned) => {
+    expect(redact(text)).toBe(cleaned);
+  });
+
+  test.each([
+    'the next_token is abc12345',
+    '{"password": process.env.X}',
+    "{name: 'Please type here what is your long password', value: 'x'}",
+    'password=""',
+    'usage: login --password PASSWORD',
+    'PWD=/home/me',
+    'token = getToken()',
+  ])('stays where it is no secret: %s', (text) => {
+    expect(redact(text)).toBe(text);
+  });
+});
