@@ -13,10 +13,12 @@ import {
   type Middleware,
   named,
   printable,
+  returnedValue,
   stopped,
   type Tool,
   type ToolCall,
   type ToolOutcome,
+  toJson,
   withNote,
 } from '../src/index.ts';
 import type { SchemaCheck } from './schema/ajv.ts';
@@ -73,20 +75,40 @@ export function outputValidation(options: OutputValidationOptions = {}): Middlew
 
   function check(call: ToolCall, outcome: ToolOutcome): MaybePromise<ToolOutcome> {
     if (outcome.isError || outcome.control !== undefined) return outcome;
-    const { content } = outcome;
-    const { structured = typeof content === 'string' ? content : undefined } = outcome;
-    if (structured === undefined) return mismatch(call, outcome, NO_DATA);
-    const found = inTime(call, checks.run(call.tool as Tool, structured), limitMs);
-    return after(found, (settled) => judge(call, outcome, structured, settled));
+    const { content, structured } = outcome;
+    if (structured !== undefined) return attempt(call, outcome, structured, outcome);
+    if (typeof content !== 'string') return attemptReturned(call, outcome, mismatch(call, outcome, NO_DATA));
+    return attempt(call, outcome, content, { ...outcome, structured: content });
   }
 
-  function judge(call: ToolCall, outcome: ToolOutcome, structured: JsonValue, found: unknown): ToolOutcome {
+  /** What comes of an answer whose data are judged: as `right` has it, where they are. */
+  function attempt(
+    call: ToolCall,
+    outcome: ToolOutcome,
+    data: JsonValue,
+    right: ToolOutcome,
+  ): MaybePromise<ToolOutcome> {
+    const found = inTime(call, checks.run(call.tool as Tool, data), limitMs);
+    return after(found, (settled) => judge(call, outcome, right, settled));
+  }
+
+  function judge(call: ToolCall, outcome: ToolOutcome, right: ToolOutcome, found: unknown): MaybePromise<ToolOutcome> {
     if (found instanceof Unusable && call.aborted) return stopped(call);
     if (found instanceof Unusable) return mismatch(call, outcome, '- it could not be checked', found);
-    const isData = outcome.structured !== undefined;
-    if (!(found instanceof Faults)) return isData ? outcome : { ...outcome, structured };
+    if (!(found instanceof Faults)) return right;
     const faults = found.describe(maxFaults, MAX_FAULT_CHARACTERS);
-    return mismatch(call, outcome, isData ? faults : `${NO_DATA}\n${faults}`);
+    if (outcome.structured !== undefined) return mismatch(call, outcome, faults);
+    return attemptReturned(call, outcome, mismatch(call, outcome, `${NO_DATA}\n${faults}`));
+  }
+
+  /** What looked like an answer, such as `{ content }`, may be the very data that are promised. */
+  function attemptReturned(call: ToolCall, outcome: ToolOutcome, otherwise: ToolOutcome): MaybePromise<ToolOutcome> {
+    const value = returnedValue(outcome);
+    if (typeof value !== 'object' || value === null) return otherwise;
+    const data = toJson(value);
+    const found = inTime(call, checks.run(call.tool as Tool, data), limitMs);
+    const right = { ...outcome, content: JSON.stringify(data), structured: data };
+    return after(found, (settled) => (settled instanceof Faults || settled instanceof Unusable ? otherwise : right));
   }
 
   function mismatch(call: ToolCall, outcome: ToolOutcome, faults: string, unusable?: Unusable): ToolOutcome {

@@ -17,7 +17,6 @@ import {
   perTool,
   perToolCheck,
   printable,
-  readJson,
   type Tool,
   type ToolCall,
   type ToolOutcome,
@@ -25,6 +24,7 @@ import {
   withNote,
 } from '../src/index.ts';
 import { pathOf } from './schema/faults.ts';
+import { repairBySchema } from './schema/repair.ts';
 import { AllowedTypes } from './schema/types.ts';
 
 /** Makes other arguments of a call's: it is given a copy, which it may change and return. */
@@ -113,21 +113,23 @@ function withoutKeys(input: JsonObject, { schema }: Tool, names: readonly string
   return { input: Object.fromEntries(left), note: { type: 'ignored_keys', message } };
 }
 
+const UNWRAPPED = { unwrapText: true, dropNulls: false, coerce: false };
+
 function withoutNul(input: JsonObject, call: ToolCall, nul: NulHandling): ReturnType<Step> {
-  if (nul === 'keep' || placeOfNul(input, []) === undefined) return undefined;
-  const clean = nul === 'remove' ? (cleaned(input) as JsonObject) : input;
+  if (nul === 'keep') return undefined;
+  // As validation reads it: what it takes out of texts may hold one that is only an escape in the text.
+  const held = repairBySchema(input, (call.tool as Tool).schema.inputSchema, UNWRAPPED)?.value ?? input;
+  if (placeOfNul(held, []) === undefined) return undefined;
+  const clean = nul === 'remove' ? (cleaned(held) as JsonObject) : input;
   // Keys keep theirs: without it, two could become one.
-  const place = placeOfNul(clean, []);
+  const place = placeOfNul(nul === 'remove' ? clean : held, []);
   if (place !== undefined) return refusal(call, place);
   const message = 'NUL characters were taken out of the arguments.';
   return { input: clean, note: { type: 'nul_removed', message, forModel: true } };
 }
 
 function cleaned(value: JsonValue): JsonValue {
-  if (typeof value === 'string') {
-    const held = heldIn(value);
-    return held === null ? value.replaceAll('\0', '') : JSON.stringify(cleaned(held));
-  }
+  if (typeof value === 'string') return value.replaceAll('\0', '');
   if (Array.isArray(value)) return value.map(cleaned);
   if (!isPlainObject(value)) return value;
   return Object.fromEntries(Object.entries(value as JsonObject).map(([key, item]) => [key, cleaned(item)]));
@@ -146,7 +148,7 @@ function transformed(transform: ArgumentTransform | undefined, input: JsonObject
 }
 
 function placeOfNul(value: JsonValue, path: readonly string[]): readonly string[] | undefined {
-  if (typeof value === 'string') return value.includes('\0') ? path : placeOfNul(heldIn(value), path);
+  if (typeof value === 'string') return value.includes('\0') ? path : undefined;
   if (typeof value !== 'object' || value === null) return undefined;
   for (const [key, item] of Object.entries(value)) {
     const within = [...path, key];
@@ -154,13 +156,6 @@ function placeOfNul(value: JsonValue, path: readonly string[]): readonly string[
     if (found !== undefined) return found;
   }
   return undefined;
-}
-
-/** What a text is the JSON of, which validation may read: a NUL is only an escape there. */
-function heldIn(text: string): JsonValue {
-  if (!/^\s*[[{]/.test(text) || !text.includes('\\u0000')) return null;
-  const { ending, slips, values } = readJson(text);
-  return ending === 'complete' && slips.length === 0 ? (values[0] ?? null) : null;
 }
 
 function refusal(call: ToolCall, path: readonly string[]): ToolOutcome {

@@ -160,7 +160,7 @@ class OnionDispatcher implements Dispatcher {
     options: DispatchOptions = NO_OPTIONS,
   ): Promise<readonly ToolDispatchResult[]> {
     const results: ToolDispatchResult[] = [];
-    const list = listOf(requests).map(snapshot);
+    const list = listOf(requests);
     const ids = new BatchIds(list);
     for (const request of list) {
       const result = await this.#dispatch(request, options, ids);
@@ -306,18 +306,6 @@ function replacedNote(asked: string, id: string): DispatchNote {
   };
 }
 
-/** A call as it was when the batch was handed in: those before it may take their time. What cannot be read stays, to be told of. */
-function snapshot(request: ToolCallRequest): ToolCallRequest {
-  try {
-    const { id, name, arguments: raw, truncated } = request;
-    if (raw === undefined) return { ...request };
-    const own = { name, arguments: typeof raw === 'object' ? copyJson(raw) : raw, truncated: Boolean(truncated) };
-    return id === undefined ? own : { ...own, id };
-  } catch {
-    return request;
-  }
-}
-
 /** The ids of a batch. */
 class BatchIds {
   /** Those the model has chosen, of calls to come as well. */
@@ -330,9 +318,32 @@ class BatchIds {
   }
 }
 
-/** The calls of a turn: none where a model made none, and one that came without its list. */
+/**
+ * The calls of a turn, each as it is now: those before it may take their time. None where a model made none, one that came without its
+ * list, and something for each that cannot be read, to be told of.
+ */
 function listOf(requests: readonly ToolCallRequest[] | null | undefined): readonly ToolCallRequest[] {
-  return Array.isArray(requests) ? requests : [requests ?? []].flat();
+  try {
+    if (!Array.isArray(requests)) return [requests ?? []].flat();
+    return Array.from({ length: requests.length }, (_, index) => snapshot(() => requests[index] as ToolCallRequest));
+  } catch {
+    return [UNREADABLE];
+  }
+}
+
+const UNREADABLE = undefined as unknown as ToolCallRequest;
+
+function snapshot(read: () => ToolCallRequest): ToolCallRequest {
+  let request = UNREADABLE;
+  try {
+    request = read();
+    const { id, name, arguments: raw, truncated } = request;
+    if (raw === undefined || raw === null || raw === '') return { ...request };
+    const own = { name, arguments: typeof raw === 'object' ? copyJson(raw) : raw, truncated: Boolean(truncated) };
+    return id === undefined ? own : { ...own, id };
+  } catch {
+    return request;
+  }
 }
 
 function hasFourKeys(outcome: ToolOutcome): boolean {

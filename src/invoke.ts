@@ -1,9 +1,9 @@
 import { type Taken, ToolCall } from './call.ts';
-import type { ContentPart } from './content.ts';
+import type { Content, ContentPart } from './content.ts';
 import { type ControlSignal, isControlSignal } from './control.ts';
 import { AbortReason, printable, type ToolError, toolError, toToolError } from './error.ts';
 import type { Pending } from './guard.ts';
-import { isErrorLike, isPlainObject } from './json.ts';
+import { closeStream, isErrorLike, isNodeStream } from './json.ts';
 import { Keeper } from './keeper.ts';
 import { controlOf } from './layer.ts';
 import { isPromise, type MaybePromise } from './maybe-promise.ts';
@@ -18,7 +18,7 @@ import {
   unrunnable,
   withNote,
 } from './outcome.ts';
-import { ToolOutput, toOutput } from './output.ts';
+import { type ToolOutput, toOutput } from './output.ts';
 import type { Tool } from './tool.ts';
 
 /** The innermost layer: runs the tool. It never throws nor rejects, and answers for a tool that does not heed an abort. */
@@ -90,18 +90,19 @@ function returnedOutcome(call: ToolCall, value: unknown): ToolOutcome {
   if (typeof value !== 'string') {
     const control = controlIn(value);
     if (control !== undefined) return suspended(call, control);
-    return succeed(call, isDeclaredData(call, value) ? ToolOutput.json(value) : toOutput(value));
+    const outcome = succeed(call, toOutput(value));
+    if (call.tool?.schema.outputSchema !== undefined && !(value instanceof Joined)) returned.set(outcome, value);
+    return outcome;
   }
   return { resolvedToolName: call.toolName, content: value, isError: false, notes: NO_NOTES };
 }
 
-/** Whether what looks like an answer, or like parts of one, is the very data the tool's output schema describes. */
-function isDeclaredData({ tool }: ToolCall, value: unknown): boolean {
-  const schema = tool?.schema.outputSchema;
-  if (schema === undefined) return false;
-  if (Array.isArray(value)) return schema.type === 'array';
-  if (!isPlainObject(value) || 'structured' in value || 'structuredContent' in value) return false;
-  return ['content', 'type'].some((key) => key in value && Object.hasOwn(schema.properties ?? {}, key));
+/** What tools that promise data have returned, where it looked like an answer without any. */
+const returned = new WeakMap<ToolOutcome, unknown>();
+
+/** What a tool with an output schema returned, where its outcome has no data: `{ content }` or parts may be just what it promises. */
+export function returnedValue(outcome: ToolOutcome): unknown {
+  return returned.get(outcome);
 }
 
 /** What suspends the call: a signal, or the result of another dispatch that ended by one. */
@@ -150,6 +151,7 @@ class Run extends Keeper implements Pending {
   owner: number;
   readonly #level: number;
   #generator: Generator | undefined = undefined;
+  #stream: Stream | undefined = undefined;
 
   constructor(call: ToolCall) {
     const scope = ToolCall.scope(call);
@@ -205,10 +207,12 @@ class Run extends Keeper implements Pending {
 
   /** Collects what a generator yields; what it returns, if anything, replaces that. */
   async #drain(stream: Stream): Promise<unknown> {
+    this.#stream = stream;
     const generator = Symbol.asyncIterator in stream ? stream[Symbol.asyncIterator]() : stream;
     this.#generator = generator;
     if (this.call.aborted) this.#close();
     const yields: ToolOutput[] = [];
+    let first: unknown;
     for (let steps = 1; ; steps++) {
       const step = await generator.next();
       // At once, before a look at anything else: a promise that rejects must not be left alone.
@@ -216,11 +220,12 @@ class Run extends Keeper implements Pending {
       // One that never really waits would let nothing else run, its time limit included.
       if (steps % STEPS_AT_ONCE === 0) await new Promise((resolve) => setImmediate(resolve));
       if (this.call.aborted) throw this.call.abortReason;
-      if (step.done === true) return value === undefined ? together(yields) : value;
+      if (step.done === true) return value !== undefined ? value : steps === 2 ? first : together(yields);
       if (isControlSignal(value) || isErrorLike(value)) {
         this.#close();
         return value;
       }
+      if (steps === 1) first = value;
       yields.push(toOutput(value));
     }
   }
@@ -241,6 +246,8 @@ class Run extends Keeper implements Pending {
     this.#generator = undefined;
     try {
       Promise.resolve(generator?.return?.(undefined)).catch(() => {});
+      // Its own iterator would wait for what comes next.
+      if (isNodeStream(this.#stream)) closeStream(this.#stream);
     } catch {
       // It has been told; what it makes of that is its own affair.
     }
@@ -279,10 +286,8 @@ function isAwaitable(value: unknown): value is PromiseLike<unknown> {
   }
 }
 
-/** What a generator has yielded, as one answer: a single one is it, text joins the text before it, and data stands on a line of its own. */
+/** What a generator has yielded, as one answer: text joins the text before it, and data stands on a line of its own. */
 function together(yields: readonly ToolOutput[]): ToolOutput {
-  const [only = NOTHING_YIELDED] = yields;
-  if (yields.length <= 1) return only;
   const parts: ContentPart[] = [];
   let isAfterData = false;
   for (const { content, structured } of yields) {
@@ -292,10 +297,22 @@ function together(yields: readonly ToolOutput[]): ToolOutput {
       append(parts, part);
     isAfterData = isData;
   }
-  return { content: contentOf(parts), isError: yields.some(({ isError }) => isError) };
+  return new Joined(
+    contentOf(parts),
+    yields.some(({ isError }) => isError),
+  );
 }
 
-const NOTHING_YIELDED: ToolOutput = { content: '', isError: false };
+/** An answer that no tool has given as it is: it was put together of pieces. */
+class Joined implements ToolOutput {
+  readonly content: Content;
+  readonly isError: boolean;
+
+  constructor(content: Content, isError: boolean) {
+    this.content = content;
+    this.isError = isError;
+  }
+}
 
 function append(parts: ContentPart[], part: ContentPart): void {
   const last = parts.at(-1);
@@ -304,7 +321,7 @@ function append(parts: ContentPart[], part: ContentPart): void {
   else parts.push(part);
 }
 
-function contentOf(parts: readonly ContentPart[]): string | readonly ContentPart[] {
+function contentOf(parts: readonly ContentPart[]): Content {
   const [first, ...others] = parts;
   if (first === undefined) return '';
   return first.type === 'text' && others.length === 0 ? first.text : parts;

@@ -222,6 +222,7 @@ class ResultWalk {
     if (types.isBoxedPrimitive(value)) return this.convert(value.valueOf(), '');
     if (types.isRegExp(value)) return this.#text(regExpText.call(value));
     if (types.isPromise(value)) return promiseRemark(value);
+    if (isNodeStream(value)) return streamRemark(value);
     if (!isErrorLike(value)) return undefined;
     return { name: this.#text(String(value.name)), message: this.#text(String(value.message)) };
   }
@@ -280,6 +281,33 @@ const entriesOf = Map.prototype.entries;
 const valuesOf = Set.prototype.values;
 const regExpText = RegExp.prototype.toString;
 const thenOf = Promise.prototype.then;
+
+/** A stream of Node's, as a tool opens one. */
+export interface NodeStream {
+  on(event: 'error', listener: () => void): unknown;
+  destroy(): unknown;
+}
+
+/** Whether a value is such a stream. Total. */
+export function isNodeStream(value: unknown): value is NodeStream {
+  try {
+    const { on, pipe, destroy } = value as Record<'on' | 'pipe' | 'destroy', unknown>;
+    return [on, pipe, destroy].every((method) => typeof method === 'function');
+  } catch {
+    return false;
+  }
+}
+
+/** Closes a stream that nobody reads: it must not stay open, nor its failure end the process. */
+export function closeStream(stream: NodeStream): void {
+  stream.on('error', () => {});
+  stream.destroy();
+}
+
+function streamRemark(stream: NodeStream): string {
+  closeStream(stream);
+  return '[Stream]';
+}
 
 /** Nobody can wait for a promise that was forgotten in an answer; that it fails must not end the process. */
 function promiseRemark(promise: Promise<unknown>): string {

@@ -99,7 +99,7 @@ function readable<Value>(read: () => Value): Value | undefined {
 /** The arguments of a request. */
 export function requestedArguments(request: ToolCallRequest, mayRepair: (toolName: string) => boolean): ReadArguments {
   const { name, arguments: raw } = request;
-  if (raw === undefined) checkOtherKeys(request);
+  if (raw === undefined || raw === null || raw === '') checkOtherKeys(request);
   if (!request.truncated) return readArguments(raw, name, mayRepair);
   return new MalformedArguments(
     'truncated',

@@ -10,7 +10,7 @@ const coreNames = `
   ToolContext ToolFailure ToolOutput ToolRegistry after canonicalJson checkOptions cloneJson codeOf compose controlOf copyJson createDispatcher
   cutTexts deepFreeze defineTool describeError extensionKey fail failure forModel isBoolean isConcurrencySafe
   isContent isContentPart isCount isFunction isJsonLonger isLimitMs isOneOf isOutcome isPlainObject isPromise
-  isStandardSchema isTool jsonFaultIndex kindOf mapSubschemas named namespaced nearestNames notFound perTool perToolCheck printable readJson redactor settingKey shrinkJson
+  isStandardSchema isTool jsonFaultIndex kindOf mapSubschemas named namespaced nearestNames notFound perTool perToolCheck printable readJson redactor returnedValue settingKey shrinkJson
   similarity
   sizeOf stopped succeed suspended systemClock textOf timersOf toJson toOutput toToolError toolError unrunnable wildcard withNote
 `;

@@ -52,6 +52,10 @@ describe('A01: arguments that are blank', () => {
       expect(error).toMatchObject({ code: 'invalid_call', executed: 'no' });
       expect(error?.message).toContain(`stand under "${key}"; they belong under "arguments"`);
       expect(received).toEqual([]);
+      for (const nothing of [null, ''])
+        expect((await dispatcher.dispatch({ name: 'tool', [key]: {}, arguments: nothing })).error?.code).toBe(
+          'invalid_call',
+        );
       const both = { name: 'tool', [key]: { path: 'a' }, arguments: { path: 'b' } };
       expect((await dispatcher.dispatch(both)).isError).toBe(false);
       expect((await dispatcher.dispatch({ name: 'tool', [key]: undefined })).isError).toBe(false);
@@ -532,6 +536,16 @@ describe('A14: entities', () => {
     expect(notes).toMatchObject([{ type: 'transformed', by: 'prepareArguments' }]);
     expect(requested.input).toEqual({ cmd: 'mkdir x &amp;&amp; cd x' });
   });
+});
+
+test('A13: a text of JSON in the place of a text is left alone, whatever escapes it holds', async () => {
+  const text = '{\n  "id": 12345678901234567890,\n  "v": 1.0,\n  "sep": "\\u0000"\n}\n';
+  for (const nul of ['refuse', 'remove'] as const) {
+    const { received, dispatcher } = setUp({ type: 'object', properties: { text: { type: 'string' } } });
+    const layers = standard({ permission: { check: allowAll }, logging: false, prepareArguments: { nul } });
+    const { notes } = await dispatcher.with({ middleware: layers }).dispatch({ name: 'tool', arguments: { text } });
+    expect([received, notes]).toEqual([[{ text }], []]);
+  }
 });
 
 test.each([

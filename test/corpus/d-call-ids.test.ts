@@ -454,3 +454,37 @@ test('D04: a batch runs as it was handed in, whatever becomes of the list meanwh
   calls.length = 0;
   expect(await other).toHaveLength(3);
 });
+
+test.each<[string, () => unknown]>([
+  [
+    'a proxy whose every trap throws',
+    () =>
+      new Proxy([{ name: 'echo' }], {
+        get: () => {
+          throw new Error('no');
+        },
+      }),
+  ],
+  [
+    'a revoked proxy',
+    () => {
+      const { proxy, revoke } = Proxy.revocable([{ name: 'echo' }], {});
+      revoke();
+      return proxy;
+    },
+  ],
+  [
+    'a list whose first item throws',
+    () =>
+      Object.defineProperty([{ name: 'echo' }], 0, {
+        get: () => {
+          throw new Error('no');
+        },
+      }),
+  ],
+  ['a list with methods of its own', () => Object.assign([null], { map: () => 'x', flatMap: 5 })],
+  ['a list with holes', () => new Array(1)],
+])('D05: a batch that is %s is told of, and never rejects', async (_, list) => {
+  const results = await createDispatcher().dispatchAll(list() as ToolCallRequest[]);
+  expect(results.map(({ error }) => error?.code)).toEqual(['invalid_call']);
+});

@@ -352,3 +352,34 @@ test.each([[false], [true], [{}], ['x'], [5], [[]]])(
     expect((await dispatcher.dispatch({ name: 'work' })).error?.code).toBe('output_invalid');
   },
 );
+
+const described = { type: 'object', properties: { content: { type: 'string' } }, required: ['content'] };
+
+test.each<[string, JsonSchema]>([
+  ['behind a reference', { $defs: { c: described }, $ref: '#/$defs/c' }],
+  ['in allOf', { allOf: [described] }],
+  ['beside null', { anyOf: [described, { type: 'null' }] }],
+  ['by its keys alone', { type: 'object', required: ['content'] }],
+  ['as any object', { type: 'object' }],
+  ['and no other keys', { ...described, additionalProperties: false }],
+])('F01: content is data where the schema says so %s, from a function and from a generator', async (_, schema) => {
+  const answer = { content: 'hi' };
+  const yielding = async function* () {
+    yield answer;
+  };
+  for (const execute of [() => answer, async () => answer, yielding])
+    expect(await run(schema, execute)).toMatchObject({ isError: false, structured: answer });
+});
+
+test('F01: parts that are yielded are data where the schema says so, and several yields are none', async () => {
+  const part = { type: 'text', text: 'q' };
+  const yielding = async function* () {
+    yield [part];
+  };
+  expect((await run({ type: 'array', items: { type: 'object' } }, yielding)).structured).toEqual([part]);
+  const twice = async function* () {
+    yield { content: 'a' };
+    yield { content: 'b' };
+  };
+  expect((await run(described, twice)).error?.code).toBe('output_invalid');
+});

@@ -765,3 +765,45 @@ test('H02: what a tool that was stopped has to say reaches the model', async () 
     content: expect.stringContaining('It said: 5 of 9 rows were written.'),
   });
 });
+
+test('H07: a stream that nobody reads is closed, its failure ends no process, and a remark stands for it', async () => {
+  const open = () => new Readable({ read() {} });
+  const [nested, yielded, aborted] = [open(), open(), open()];
+  expect((await run(() => ({ file: nested }))).structured).toEqual({ file: '[Stream]' });
+  const yielding = async function* () {
+    yield 'a';
+    yield { file: yielded };
+  };
+  expect((await run(yielding)).content).toBe('a{"file":"[Stream]"}');
+  const tool = defineTool({ name: 'work', description: '…', execute: () => aborted });
+  const caller = new AbortController();
+  const running = createDispatcher({ tools: [tool] }).dispatch({ name: 'work' }, { signal: caller.signal });
+  await turns();
+  caller.abort();
+  await running;
+  for (const stream of [nested, yielded, aborted]) {
+    expect(stream.destroyed).toBe(true);
+    expect(() => stream.emit('error', new Error('late'))).not.toThrow();
+  }
+});
+
+test('H07: a stream that comes after the end is closed as well', async () => {
+  const late = new Readable({ read() {} });
+  let give: (stream: Readable) => void = () => {};
+  const tool = defineTool({
+    name: 'work',
+    description: '…',
+    execute: () =>
+      new Promise<Readable>((resolve) => {
+        give = resolve;
+      }),
+  });
+  const caller = new AbortController();
+  const running = createDispatcher({ tools: [tool] }).dispatch({ name: 'work' }, { signal: caller.signal });
+  await turns();
+  caller.abort();
+  await running;
+  give(late);
+  await turns();
+  expect(late.destroyed).toBe(true);
+});
