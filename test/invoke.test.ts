@@ -38,32 +38,6 @@ describe('what a tool gives back', () => {
     expect(result.error).toBeUndefined();
   });
 
-  test('H07: values that JSON does not know are shown and kept as plain JSON', async () => {
-    const result = await run(() => ({
-      at: new Date(0),
-      bad: new Date(Number.NaN),
-      m: new Map([[1, 2]]),
-      s: new Set([1]),
-      b: Buffer.from('x'),
-      u: new URL('http://a'),
-      n: 10n,
-      e: new Error('x'),
-      f: () => 1,
-    }));
-    const plain = {
-      at: '1970-01-01T00:00:00.000Z',
-      bad: null,
-      m: [[1, 2]],
-      s: [1],
-      b: 'eA==',
-      u: 'http://a/',
-      n: '10',
-      e: { name: 'Error', message: 'x' },
-    };
-    expect(result).toMatchObject({ isError: false, structured: plain });
-    expect(JSON.parse(String(result.content))).toEqual(plain);
-  });
-
   test('a thenable of another kind is awaited', async () => {
     const thenable = { then: (resolve: (value: string) => void) => resolve('x') };
     expect((await run(() => thenable)).content).toBe('x');

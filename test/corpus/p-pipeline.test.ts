@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import {
   compose,
   createDispatcher,
@@ -20,6 +20,7 @@ import {
 import { allowAll, type CallLogger, type StandardOptions, standard, timeout, validation } from 'toolonion/middleware';
 import { z } from 'zod';
 import { turns } from '../support/manual-clock.ts';
+import { expectNothingUnhandled } from '../support/unhandled.ts';
 
 type Execute = (input: unknown, call: ToolCall) => unknown;
 
@@ -72,19 +73,7 @@ const AT_ONCE: readonly (readonly [string, Execute])[] = [
   ],
 ];
 
-const unhandled: unknown[] = [];
-const hear = (reason: unknown) => unhandled.push(reason);
-
-beforeEach(() => {
-  unhandled.length = 0;
-  process.on('unhandledRejection', hear);
-});
-
-afterEach(async () => {
-  await turns();
-  process.off('unhandledRejection', hear);
-  expect(unhandled).toEqual([]);
-});
+const unhandled = expectNothingUnhandled();
 
 describe('a middleware that forgets next', () => {
   const FORGETFUL: readonly (readonly [string, (call: ToolCall, next: Next) => unknown])[] = [

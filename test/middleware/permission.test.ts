@@ -504,15 +504,6 @@ describe('edits', () => {
     );
   });
 
-  test('J14: arguments a person edited are validated, and the error says who was wrong', async () => {
-    const { dispatch, ran } = setUp({ check: ask, approver: () => modify({ n: 'x' }) });
-    const result = await dispatch({ n: 5 });
-    expect(result.error).toMatchObject({ code: 'invalid_arguments', executed: 'no' });
-    expect(result.content).toContain('The arguments were edited by the gate, and are wrong now.');
-    expect(result.content).toContain('n: expected number');
-    expect(ran).toEqual([]);
-  });
-
   test('J14: arguments a person edited are judged again, and a rule that denies them still does', async () => {
     const check: PermissionRule = (call) =>
       (call.parsed as { n: number }).n > 100 ? deny('too many') : PermissionCheck.ask('Shall it count?');

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import {
   type Clock,
   createDispatcher,
@@ -21,6 +21,7 @@ import {
   validation,
 } from 'toolonion/middleware';
 import { ManualClock, turns } from '../support/manual-clock.ts';
+import { expectNothingUnhandled } from '../support/unhandled.ts';
 
 type Execute = (input: unknown, call: ToolCall) => unknown;
 
@@ -83,19 +84,7 @@ const heeding: Execute = (_, call) =>
 
 const hanging: Execute = () => new Promise(() => {});
 
-const unhandled: unknown[] = [];
-const hear = (reason: unknown) => unhandled.push(reason);
-
-beforeEach(() => {
-  unhandled.length = 0;
-  process.on('unhandledRejection', hear);
-});
-
-afterEach(async () => {
-  await turns();
-  process.off('unhandledRejection', hear);
-  expect(unhandled).toEqual([]);
-});
+expectNothingUnhandled();
 
 describe('the limit', () => {
   test('is two minutes by default', async () => {
