@@ -5,11 +5,13 @@ import {
   copyJson,
   type DispatchNote,
   fail,
+  isListOf,
   isOneOf,
   isPlainObject,
   type JsonObject,
   type JsonValue,
   kindOf,
+  listed,
   type Middleware,
   named,
   type OptionCheck,
@@ -42,8 +44,7 @@ export interface PrepareArgumentsOptions {
   readonly transform?: PerTool<ArgumentTransform>;
 }
 
-const areNames: OptionCheck = (value) =>
-  (Array.isArray(value) && value.every((key) => typeof key === 'string')) || 'an array of names, such as ["_meta"]';
+const areNames = isListOf((key) => typeof key === 'string', 'an array of names, such as ["_meta"]');
 
 const isTransform: OptionCheck = (value) => typeof value === 'function' || 'a function of the arguments and the call';
 
@@ -96,9 +97,6 @@ interface Changed {
   readonly note: Omit<DispatchNote, 'by'>;
 }
 
-/** Keys one note names. */
-const MAX_NAMED = 10;
-
 function withoutKeys(input: JsonObject, { schema }: Tool, names: readonly string[]): ReturnType<Step> {
   const fits = names.map(wildcard);
   const keys = Object.keys(input).filter((key) => fits.some((isMeant) => isMeant(key)));
@@ -108,8 +106,7 @@ function withoutKeys(input: JsonObject, { schema }: Tool, names: readonly string
   const ignored = new Set(keys.filter((key) => !new AllowedTypes(inputSchema).declares(inputSchema, key)));
   if (ignored.size === 0) return undefined;
   const left = Object.entries(input).filter(([key]) => !ignored.has(key));
-  const shown = [...ignored].slice(0, MAX_NAMED).map(printable).join(', ');
-  const message = `Left out, as a client added them: ${shown}.`;
+  const message = `Left out, as a client added them: ${listed([...ignored], printable)}.`;
   return { input: Object.fromEntries(left), note: { type: 'ignored_keys', message } };
 }
 

@@ -3,9 +3,9 @@ import {
   checkOptions,
   type DispatchNote,
   isBoolean,
+  isListOf,
   type Middleware,
   named,
-  type OptionCheck,
   printable,
   type ReadonlyToolRegistry,
   type Tool,
@@ -22,9 +22,10 @@ export interface UnknownToolOptions {
 
 const PREFIXES = ['functions', 'default_api', 'tools', 'google'].flatMap((each) => [`${each}.`, `${each}:`]);
 
-const arePrefixes: OptionCheck = (value) =>
-  (Array.isArray(value) && value.every((prefix) => typeof prefix === 'string' && prefix !== '')) ||
-  'an array of texts, such as ["functions."]';
+const arePrefixes = isListOf(
+  (prefix) => typeof prefix === 'string' && prefix !== '',
+  'an array of texts, such as ["functions."]',
+);
 
 /**
  * Finds the tool that was meant where none has the name that was asked for: behind a prefix, before a control token of the model's, or

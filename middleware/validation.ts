@@ -6,6 +6,7 @@ import {
   failure,
   isCount,
   type JsonValue,
+  listed,
   type MaybePromise,
   type Middleware,
   type Next,
@@ -108,26 +109,18 @@ export function validation(options: ValidationOptions = {}): ValidationMiddlewar
   return Object.assign(named('validation', layer), { precompile });
 }
 
-/** Keys or repairs one note names. */
-const MAX_NAMED = 10;
-
 function notesOf({ tool }: ToolCall, { input, answer, done }: Examined): readonly DispatchNote[] {
   const dropped = droppedKeys(input, answer, tool?.schema.inputSchema);
   return [...(done.length > 0 ? [repairedNote(done)] : []), ...(dropped.length > 0 ? [droppedNote(dropped)] : [])];
 }
 
 function repairedNote(done: readonly string[]): DispatchNote {
-  const message = `The arguments did not fit the tool's schema, and were put right: ${listed(done, '; ')}.`;
+  const message = `The arguments did not fit the tool's schema, and were put right: ${listed(done, String, { separator: '; ' })}.`;
   return { type: 'repaired', by: 'validation', message };
 }
 
 function droppedNote(dropped: readonly string[]): DispatchNote {
-  const names = listed(dropped.map(printable), ', ');
+  const names = listed(dropped, printable);
   const message = `The tool's schema knows no arguments of these names, so they were left out: ${names}.`;
   return { type: 'dropped_keys', by: 'validation', message, forModel: true };
-}
-
-function listed(all: readonly string[], separator: string): string {
-  const rest = all.length > MAX_NAMED ? `${separator}and ${all.length - MAX_NAMED} more` : '';
-  return all.slice(0, MAX_NAMED).join(separator) + rest;
 }

@@ -1,6 +1,7 @@
 import { constants } from 'node:os';
 import { nanoid } from 'nanoid';
 import { isErrorLike, type JsonValue, kindOf, toJson } from './json.ts';
+import { listed } from './listed.ts';
 import { nearestNames } from './similarity.ts';
 import { shrinkJson } from './truncate.ts';
 
@@ -113,14 +114,9 @@ export class AbortReason extends Error {
   }
 }
 
-/** Names a not-found message lists before it only counts the rest. */
-const LISTED_NAMES = 10;
-
 /** The error for a name no tool has: tells what was asked for, which tools have a name like it, and which there are. */
 export function notFound(name: string, available: readonly string[]): ToolError {
-  const listed = available.slice(0, LISTED_NAMES).map(printable).join(', ');
-  const rest = available.length - LISTED_NAMES;
-  const list = available.length === 0 ? 'none registered' : rest > 0 ? `${listed}, and ${rest} more` : listed;
+  const list = listed(available, printable) || 'none registered';
   const near = nearestNames(name, available).map((each) => `"${printable(each)}"`);
   const hint = near.length === 0 ? '' : ` Did you mean ${alternatives(near)}?`;
   return toolError('not_found', `There is no tool named "${printable(name)}".${hint} Available tools: ${list}.`);

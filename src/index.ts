@@ -44,6 +44,7 @@ export { cloneJson, copyJson, isPlainObject, type JsonObject, type JsonValue, ki
 export { type JsonReading, jsonFaultIndex, readJson, type Slip } from './json-reader.ts';
 export type { SettleListener } from './keeper.ts';
 export { controlOf } from './layer.ts';
+export { type ListedOptions, listed } from './listed.ts';
 export { isPromise, type MaybePromise } from './maybe-promise.ts';
 export { after, compose, type Middleware, type Next, named } from './middleware.ts';
 export {
@@ -53,6 +54,7 @@ export {
   isCount,
   isFunction,
   isLimitMs,
+  isListOf,
   isOneOf,
   type OptionCheck,
   type OptionChecks,

@@ -48,6 +48,11 @@ export function isOneOf(...words: readonly string[]): OptionCheck {
   return (value) => words.includes(value as string) || `one of ${words.map((word) => `"${word}"`).join(', ')}`;
 }
 
+/** An array whose items all pass `check`; `allowed` names it in the message. */
+export function isListOf(check: (item: unknown) => boolean, allowed: string): OptionCheck {
+  return (value) => (Array.isArray(value) && value.every((item) => check(item))) || allowed;
+}
+
 /** A whole number of at least `least`. */
 export function isCount(least: number): OptionCheck {
   return (value) =>

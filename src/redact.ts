@@ -1,7 +1,7 @@
 import { types } from 'node:util';
 import { ASSIGNMENTS, type Assignment, assignmentOf, nameAt, type Span, spanOf } from './assigned.ts';
 import { type JsonObject, type JsonValue, setOwn, toJson } from './json.ts';
-import { checkOptions } from './options.ts';
+import { checkOptions, isListOf } from './options.ts';
 import {
   isNameHolder,
   isSecretName,
@@ -49,8 +49,8 @@ const BASE64 = /^[A-Za-z0-9+/\r\n]+(?:={1,2}\s{0,9})?$/;
  */
 export function redactor(options: RedactOptions = {}): (value: unknown) => JsonValue {
   checkOptions('redactor', options, {
-    keys: (keys) => isListOf(keys, (key) => typeof key === 'string') || 'an array of names',
-    patterns: (patterns) => isListOf(patterns, types.isRegExp) || 'an array of regular expressions',
+    keys: isListOf((key) => typeof key === 'string', 'an array of names'),
+    patterns: isListOf(types.isRegExp, 'an array of regular expressions'),
   });
   const redaction = new Redaction(options);
   return (value) => {
@@ -60,10 +60,6 @@ export function redactor(options: RedactOptions = {}): (value: unknown) => JsonV
       return REDACTED;
     }
   };
-}
-
-function isListOf(values: unknown, check: (value: unknown) => boolean): boolean {
-  return Array.isArray(values) && values.every(check);
 }
 
 class Redaction {

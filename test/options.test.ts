@@ -5,6 +5,7 @@ import {
   isBoolean,
   isCount,
   isFunction,
+  isListOf,
   isOneOf,
   type PerTool,
   perTool,
@@ -17,13 +18,15 @@ const checks = {
   quiet: isBoolean,
   hook: isFunction,
   keep: isOneOf('head', 'tail'),
+  even: isListOf((item) => Number(item) % 2 === 0, 'an array of even numbers'),
   limit: perToolCheck(isCount(0)),
 };
 
 describe('checkOptions', () => {
   test.each([
     [{}],
-    [{ size: 1, quiet: false, hook: () => 1, keep: 'tail', limit: 0 }],
+    [{ size: 1, quiet: false, hook: () => 1, keep: 'tail', even: [2, 4], limit: 0 }],
+    [{ even: [] }],
     [{ size: undefined, quiet: undefined }],
     [Object.assign(Object.create(null), { size: 1 })],
     [Object.freeze({ limit: Object.freeze({ default: 1, byTool: Object.freeze({ a: 0 }) }) })],
@@ -50,6 +53,8 @@ describe('checkOptions', () => {
     [{ keep: 'both' }, 'Option "keep" of shield must be one of "head", "tail"; got "both".'],
     [{ keep: () => 'a'.repeat(1000) }, 'must be one of "head", "tail"; got a function.'],
     [{ keep: new Map() }, 'must be one of "head", "tail"; got a Map.'],
+    [{ even: [2, 3] }, 'Option "even" of shield must be an array of even numbers; got an array.'],
+    [{ even: 2 }, 'must be an array of even numbers; got 2.'],
     [{ limit: -1 }, 'Option "limit" of shield must be a whole number of at least 0; got -1.'],
     [
       { limit: { default: -1, byTool: {} } },
@@ -69,7 +74,7 @@ describe('checkOptions', () => {
     ],
     [{ limit: { default: 1 } }, 'must be a whole number of at least 0; got an object.'],
     [{ limit: { byTool: new Map([['a', 1]]) } }, 'must be a whole number of at least 0; got an object.'],
-    [{ sise: 1 }, 'shield has no option "sise". Its options: size, quiet, hook, keep, limit.'],
+    [{ sise: 1 }, 'shield has no option "sise". Its options: size, quiet, hook, keep, even, limit.'],
     [{ constructor: 1 }, 'shield has no option "constructor".'],
     [JSON.parse('{"__proto__":1}'), 'shield has no option "__proto__".'],
     [{ unknown: undefined }, 'shield has no option "unknown".'],

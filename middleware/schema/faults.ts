@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv';
-import { kindOf, nearestNames, REDACTED, redactor, type StandardIssue } from '../../src/index.ts';
+import { kindOf, listed, nearestNames, REDACTED, redactor, type StandardIssue } from '../../src/index.ts';
 
 /** One thing that is wrong with a value. */
 export interface Fault {
@@ -97,7 +97,7 @@ function messageOf({ keyword, params, data, parentSchema, message }: ErrorObject
     case 'unevaluatedProperties':
       return `unknown key ${quoted(params['unevaluatedProperty'])}`;
     case 'enum':
-      return `expected one of ${listed(params['allowedValues'])}; got ${shown(data)}`;
+      return `expected one of ${names(params['allowedValues'])}; got ${shown(data)}`;
     case 'const':
       return `expected ${quoted(params['allowedValue'])}; got ${shown(data)}`;
     case 'type':
@@ -112,16 +112,14 @@ function messageOf({ keyword, params, data, parentSchema, message }: ErrorObject
 function unknownKey(key: string, known: readonly string[]): string {
   const [nearest] = nearestNames(key, known, { most: 1 });
   const hint = nearest === undefined ? '' : `; did you mean ${quoted(nearest)}?`;
-  return `unknown key ${quoted(key)}; known keys: ${listed(known)}${hint}`;
+  return `unknown key ${quoted(key)}; known keys: ${names(known)}${hint}`;
 }
 
 /** Names one message lists. */
 const MAX_LISTED = 20;
 
-function listed(values: readonly unknown[]): string {
-  if (values.length === 0) return 'none';
-  const rest = values.length - MAX_LISTED;
-  return values.slice(0, MAX_LISTED).map(quoted).join(', ') + (rest > 0 ? `, and ${rest} more` : '');
+function names(values: readonly unknown[]): string {
+  return listed(values, quoted, { most: MAX_LISTED }) || 'none';
 }
 
 function shown(value: unknown): string {

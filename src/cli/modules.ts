@@ -10,6 +10,7 @@ import {
   isPlainObject,
   isStandardSchema,
   isTool,
+  listed,
   printable,
   type ReadonlyToolRegistry,
   type Tool,
@@ -42,7 +43,7 @@ async function toolsOf(specifier: string): Promise<readonly Tool[]> {
   const exported = await loadModule(specifier, '--tools');
   const found = new Map<unknown, Tool>();
   for (const [name, value] of Object.entries(exported)) {
-    for (const each of soundly(name, () => listed(value))) {
+    for (const each of soundly(name, () => itemsOf(value))) {
       const isTool = soundly(name, () => isToolLike(each));
       if (isTool && !found.has(each)) found.set(each, ownTool(each as Tool, name));
     }
@@ -146,7 +147,7 @@ function placeOfSlip(file: string): string | undefined {
   return stderr.split('\n').find((line) => line.includes(file));
 }
 
-function listed(value: unknown): readonly unknown[] {
+function itemsOf(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
   if (isRegistryLike(value)) return value.tools;
   return isPlainObject(value) && !isToolLike(value) ? Object.values(value) : [value];
@@ -195,11 +196,6 @@ function isDispatcher(value: unknown): value is Dispatcher {
   return typeof dispatch === 'function' && typeof change === 'function' && hasLists;
 }
 
-/** Exports that are named in a message. */
-const MAX_NAMED = 10;
-
 function exportsOf(exported: Module): string {
-  const names = Object.keys(exported).map((name) => `"${name}"`);
-  const rest = names.length > MAX_NAMED ? `, and ${names.length - MAX_NAMED} more` : '';
-  return names.length === 0 ? 'It exports nothing.' : `It exports ${names.slice(0, MAX_NAMED).join(', ')}${rest}.`;
+  return `It exports ${listed(Object.keys(exported), (name) => `"${name}"`) || 'nothing'}.`;
 }
