@@ -25,6 +25,16 @@ function setUp(options: PrepareArgumentsOptions, inputSchema: JsonSchema = { typ
   return { received, dispatcher, call: (given: unknown) => dispatcher.dispatch({ name: 'tool', arguments: given }) };
 }
 
+test.each(['{"a":}', '[1]', 5])(
+  '%p, which is no arguments, is given to no transform, and nothing is noted',
+  async (given) => {
+    let asked = 0;
+    const { call, received } = setUp({ transform: () => ({ asked: asked++ }), ignoreKeys: ['*'], nul: 'refuse' });
+    const result = await call(given);
+    expect([result.error?.code, result.notes, asked, received]).toEqual(['invalid_arguments', [], 0, []]);
+  },
+);
+
 test('without options nothing is changed, and nothing noted', async () => {
   const { received, call } = setUp({});
   const given = { _meta: { a: '\u0000' }, text: '&amp;' };
