@@ -24,6 +24,7 @@ export {
   type ToolPolicy,
 } from './policy.ts';
 export { type ArgumentTransform, type PrepareArgumentsOptions, prepareArguments } from './prepare-arguments.ts';
+export { type ScheduleOptions, schedule } from './schedule.ts';
 export type { SchemaCompiler, SchemaOptions } from './schema/check.ts';
 export type { RegExpEngine } from './schema/patterns.ts';
 export { type StandardOptions, standard } from './standard.ts';

@@ -6,7 +6,7 @@ import {
   copyJson,
   cutTexts,
   type DispatchNote,
-  isCount,
+  isBound,
   isFunction,
   isJsonLonger,
   isOneOf,
@@ -17,7 +17,6 @@ import {
   type MediaPart,
   type Middleware,
   named,
-  type OptionCheck,
   type PerTool,
   perTool,
   perToolCheck,
@@ -87,11 +86,11 @@ const FREE_FIELDS = 200;
  */
 export function outputLimit(options: OutputLimitOptions = {}): Middleware {
   checkOptions('outputLimit', options, {
-    limit: perToolCheck(isSize(1)),
+    limit: perToolCheck(isBound(1)),
     unit: isOneOf('characters', 'bytes'),
     keep: perToolCheck(isOneOf('head', 'tail', 'both')),
-    mediaLimit: perToolCheck(isSize(0)),
-    structuredLimit: perToolCheck(isSize(0)),
+    mediaLimit: perToolCheck(isBound(0)),
+    structuredLimit: perToolCheck(isBound(0)),
     marker: isFunction,
   });
   const { unit = 'characters' } = options;
@@ -118,13 +117,6 @@ export function outputLimit(options: OutputLimitOptions = {}): Middleware {
       ? withoutStructured(small, structuredLimitOf(name))
       : small;
   }
-}
-
-function isSize(least: number): OptionCheck {
-  return (value) =>
-    value === Number.POSITIVE_INFINITY ||
-    isCount(least)(value) === true ||
-    `a whole number of at least ${least}, or Infinity`;
 }
 
 /** The usual answer, told apart without counting bytes: no character has more than three of them. */

@@ -4,6 +4,7 @@ import { type OutputLimitOptions, outputLimit } from './output-limit.ts';
 import { type OutputValidationOptions, outputValidation } from './output-validation.ts';
 import { type PermissionOptions, permission } from './permission.ts';
 import { type PrepareArgumentsOptions, prepareArguments } from './prepare-arguments.ts';
+import { type ScheduleOptions, schedule } from './schedule.ts';
 import { type TimeoutOptions, timeout } from './timeout.ts';
 import { type UnknownToolOptions, unknownTool } from './unknown-tool.ts';
 import { type ValidationOptions, validation } from './validation.ts';
@@ -18,6 +19,8 @@ export interface StandardOptions {
   readonly validation?: ValidationOptions | Middleware | false;
   /** Has to be said: what may run is the host's own decision. */
   readonly permission: PermissionOptions | Middleware | false;
+  /** Default: left out. */
+  readonly schedule?: ScheduleOptions | Middleware | false;
   readonly outputLimit?: OutputLimitOptions | Middleware | false;
   readonly outputValidation?: OutputValidationOptions | Middleware | false;
   readonly timeout?: TimeoutOptions | Middleware | false;
@@ -35,14 +38,16 @@ const LAYERS = {
   prepareArguments: isLayer,
   validation: isLayer,
   permission: isLayer,
+  schedule: isLayer,
   outputLimit: isLayer,
   outputValidation: isLayer,
   timeout: isLayer,
 };
 
 /**
- * The layers in the order in which they work together, outermost first: logging, unknown tool and prepare arguments (where
- * they are given), validation, permission, output limit, output validation, timeout.
+ * The layers in the order in which they work together, outermost first: logging, unknown tool, prepare arguments,
+ * validation, permission, schedule, output limit, output validation, timeout. Unknown tool, prepare arguments and schedule are there
+ * where they are given.
  *
  * @throws TypeError naming the option and what is allowed.
  * @example createDispatcher({ tools, middleware: standard({ permission: { check: readOnlyAllowed, approver } }) })
@@ -63,6 +68,7 @@ export function standard(options: StandardOptions): readonly Middleware[] {
     layer(prepareArguments, options.prepareArguments ?? false),
     layer(validation, options.validation),
     layer(permission, options.permission),
+    layer(schedule, options.schedule ?? false),
     layer(outputLimit, options.outputLimit),
     layer(outputValidation, options.outputValidation),
     layer(timeout, options.timeout),

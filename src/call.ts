@@ -134,7 +134,9 @@ export class ToolCall {
 
   /** @internal */
   static begin(dispatch: Dispatch, context: ToolContext, tool: Tool | undefined): ToolCall {
-    return new ToolCall(dispatch.scope, context, tool, dispatch.requested.input, undefined);
+    const { scope } = dispatch;
+    scope.call = new ToolCall(scope, context, tool, dispatch.requested.input, undefined);
+    return scope.call;
   }
 
   /** @internal */

@@ -1,5 +1,6 @@
 import { type AbortListener, listen, unlisten } from './abort-listeners.ts';
 import type { MalformedArguments } from './arguments.ts';
+import type { Batch } from './batch.ts';
 import { ToolCall } from './call.ts';
 import type { Clock } from './clock.ts';
 import type { Executed } from './error.ts';
@@ -9,6 +10,7 @@ import type { DispatchNote, RequestedCall, ToolOutcome } from './outcome.ts';
 import type { ReadonlyToolRegistry } from './registry.ts';
 import type { DispatchOptions } from './request.ts';
 import { Scope } from './scope.ts';
+import type { Turn } from './turn.ts';
 
 /** How the inside of a dispatch reaches its dispatcher. */
 export interface Host {
@@ -46,7 +48,12 @@ export class Dispatch implements Guard, AbortListener, SettleListener {
   running = 0;
   ended: Executed = 'no';
   /** Whether anybody outside can abort it. */
-  readonly isAbortable: boolean;
+  isAbortable: boolean;
+  /** The calls it came with, and its place among them. */
+  batch: Batch | undefined = undefined;
+  place = 0;
+  /** Where a schedule has it wait for its turn, or expects it. */
+  turn: Turn | undefined = undefined;
   /** What was done to the call before it reached the onion; undefined where nothing was. */
   preparation: Preparation | undefined = undefined;
   /** When it began, on the host's clock. */
@@ -103,19 +110,23 @@ export class Dispatch implements Guard, AbortListener, SettleListener {
   }
 
   /** The onion's outcome, or what is answered in its place where the caller aborts and no layer answers. */
-  race(outcome: Promise<ToolOutcome>, call: ToolCall): Promise<ToolOutcome> {
+  race(outcome: Promise<ToolOutcome>): Promise<ToolOutcome> {
     if (!this.isAbortable) return outcome;
     const { signal, parent } = this.options;
     if (signal !== undefined) this.host.tell('The signal', () => listen(signal, this));
     if (parent !== undefined) ToolCall.scope(parent).adopt(this.scope);
-    this.scope.call = call;
     const raced = this.scope.follow(outcome, this) as Promise<ToolOutcome>;
     if (this.callerAborted) this.signalAborted();
     return raced;
   }
 
   signalAborted(): void {
-    this.scope.abort(this.callerReason);
+    this.stop(this.callerReason);
+  }
+
+  /** Aborts it from outside, as its caller could. */
+  stop(reason: unknown): void {
+    this.scope.abort(reason);
   }
 
   /** Nobody outside can abort it any more. */

@@ -1,20 +1,23 @@
 import { nanoid } from 'nanoid';
 import { MalformedArguments, NOTHING, RepairedArguments, readArguments } from './arguments.ts';
+import { Batch, copyOf, listOf, standingResult } from './batch.ts';
 import { ToolCall } from './call.ts';
-import { type Clock, systemClock } from './clock.ts';
+import { afterTurns, type Clock } from './clock.ts';
 import { ToolContext } from './context.ts';
 import { Dispatch, type Host, type Preparation } from './dispatch.ts';
-import { describeError, printable, toolError } from './error.ts';
+import { AbortReason, printable, toolError } from './error.ts';
 import { ANSWERED } from './guard.ts';
+import { hostOf } from './host.ts';
 import { InFlight } from './in-flight.ts';
 import { invoke } from './invoke.ts';
-import { copyJson, type JsonObject } from './json.ts';
-import { isPromise } from './maybe-promise.ts';
+import type { JsonObject } from './json.ts';
+import { isPromise, type MaybePromise } from './maybe-promise.ts';
 import { compose, type Middleware, type Next } from './middleware.ts';
 import {
   checkOptions,
   isBoolean,
   isFunction,
+  isLimitMs,
   type OptionChecks,
   type PerTool,
   perTool,
@@ -31,6 +34,8 @@ import {
 } from './outcome.ts';
 import { type ReadonlyToolRegistry, ToolRegistry } from './registry.ts';
 import {
+  type BatchOptions,
+  checkedBatchOptions,
   checkedOptions,
   type DispatchOptions,
   readableCall,
@@ -39,6 +44,7 @@ import {
   type ToolCallRequest,
   UnusableCall,
 } from './request.ts';
+import { isScheduling, Schedule } from './schedule.ts';
 import type { Tool } from './tool.ts';
 
 /** What a dispatcher is made of. */
@@ -66,12 +72,31 @@ export interface DispatcherOptions {
   readonly onWarning?: (message: string, cause?: unknown) => void;
 }
 
+/** Options of `drain`. */
+export interface DrainOptions {
+  /** Milliseconds after which what is still under way is aborted. Default: Infinity. */
+  readonly limitMs?: number;
+}
+
+/** How a dispatcher shut down. */
+export interface DrainReport {
+  /** Calls that had to be aborted. */
+  readonly aborted: number;
+  /** How many of their tools may still be running. */
+  readonly running: number;
+}
+
 /** Takes tool calls through the onion. Immutable: `with` makes another. */
 export interface Dispatcher {
   /** Exactly one result, whatever the model, a tool or a middleware did. The promise never rejects. */
   dispatch(request: ToolCallRequest, options?: DispatchOptions): Promise<ToolDispatchResult>;
-  /** As many results as calls, in their order. The calls run one after the other. */
-  dispatchAll(requests: readonly ToolCallRequest[], options?: DispatchOptions): Promise<readonly ToolDispatchResult[]>;
+  /** As many results as calls, in their order. Those run together whose tools say that they may. The promise never rejects. */
+  dispatchAll(requests: readonly ToolCallRequest[], options?: BatchOptions): Promise<readonly ToolDispatchResult[]>;
+  /**
+   * Shuts down, itself and all dispatchers made of it by `with`: calls from now on are answered as cancelled, save those that a call
+   * under way makes. Resolves when all have been answered.
+   */
+  drain(options?: DrainOptions): Promise<DrainReport>;
   /** A dispatcher with these options changed and all others kept. */
   with(changes: DispatcherOptions): Dispatcher;
   /** The tools as they are now. */
@@ -115,6 +140,9 @@ function isClock(value: unknown): boolean {
 }
 
 const NO_OPTIONS: DispatchOptions = Object.freeze({});
+const CLOSED = new AbortReason(toolError('cancelled', 'The host is shutting down.'));
+/** Turns of the event loop that an aborted call may take to be answered, calls inside it included. */
+const TURNS_TO_ANSWER = 10;
 /** Times `generateId` may give an id that is taken before nanoid is used. */
 const ID_ATTEMPTS = 10;
 
@@ -124,6 +152,7 @@ class OnionDispatcher implements Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #registry: ToolRegistry;
   readonly #onion: Next;
+  readonly #isScheduled: boolean;
   readonly #context: ToolContext;
   readonly #host: Host;
   readonly #mayRepair: (toolName: string) => boolean;
@@ -140,6 +169,7 @@ class OnionDispatcher implements Dispatcher {
     this.#mayRepair = perTool(options.repairArguments, true);
     this.#inFlight = inFlight;
     this.middlewareNames = middleware.map((layer) => layer.name);
+    this.#isScheduled = middleware.some(isScheduling);
   }
 
   get tools(): ReadonlyToolRegistry {
@@ -152,59 +182,116 @@ class OnionDispatcher implements Dispatcher {
   }
 
   dispatch(request: ToolCallRequest, options: DispatchOptions = NO_OPTIONS): Promise<ToolDispatchResult> {
-    return this.#dispatch(request, options, undefined);
+    const startedAt = this.#host.clock.now();
+    let call: ToolCall;
+    try {
+      call = this.#begin(startedAt, request, options === NO_OPTIONS ? options : checkedOptions(options));
+    } catch (thrown) {
+      return Promise.resolve(this.#unusable(request, startedAt, thrown));
+    }
+    return this.#run(call, this.#onion);
   }
 
   async dispatchAll(
     requests: readonly ToolCallRequest[],
-    options: DispatchOptions = NO_OPTIONS,
+    options: BatchOptions = NO_OPTIONS,
   ): Promise<readonly ToolDispatchResult[]> {
-    const results: ToolDispatchResult[] = [];
     const list = listOf(requests);
-    const ids = new BatchIds(list);
-    for (const request of list) {
-      const result = await this.#dispatch(request, options, ids);
-      ids.given.add(result.toolCallId);
-      results.push(result);
+    let own: BatchOptions;
+    try {
+      own = checkedBatchOptions(options);
+    } catch (thrown) {
+      const batch = new Batch(list, NO_OPTIONS, this.#host);
+      return list.map((request, place) => this.#unusable(request, this.#host.clock.now(), thrown, batch, place));
     }
+    const batch = new Batch(list, own, this.#host);
+    if (this.#isClosedTo(own)) batch.stop(CLOSED);
+    this.#inFlight.addBatch(batch);
+    const results = await (own.mode === 'sequential'
+      ? this.#inTurn(list, own, batch)
+      : this.#together(list, own, batch));
+    this.#inFlight.deleteBatch(batch);
     return results;
   }
 
-  #dispatch(
-    request: ToolCallRequest,
-    options: DispatchOptions,
-    ids: BatchIds | undefined,
-  ): Promise<ToolDispatchResult> {
-    const startedAt = this.#host.clock.now();
-    let call: ToolCall;
-    try {
-      call = this.#begin(startedAt, request, options, ids);
-    } catch (thrown) {
-      return Promise.resolve(this.#unusable(request, ids, startedAt, thrown));
-    }
-    const { dispatch } = ToolCall.scope(call);
-    this.#inFlight.add(dispatch.id);
-    const outcome = this.#onion(call);
-    if (!isPromise(outcome)) return Promise.resolve(this.#finish(outcome, call, dispatch));
-    dispatch.waited = true;
-    return dispatch.race(outcome, call).then((settled) => this.#finish(settled, call, dispatch));
+  /** Each call begins when the one before has ended, as it was handed in. */
+  async #inTurn(
+    requests: readonly ToolCallRequest[],
+    options: BatchOptions,
+    batch: Batch,
+  ): Promise<readonly ToolDispatchResult[]> {
+    const list = requests.map(copyOf);
+    const results: ToolDispatchResult[] = [];
+    for (const [place, request] of list.entries())
+      results.push(await this.#beginInBatch(request, options, this.#onion, batch, place)());
+    return results;
   }
 
-  #begin(startedAt: number, request: ToolCallRequest, options: DispatchOptions, ids: BatchIds | undefined): ToolCall {
+  /** All calls are read before the first one runs, so that they know of each other. */
+  #together(
+    requests: readonly ToolCallRequest[],
+    options: BatchOptions,
+    batch: Batch,
+  ): Promise<readonly ToolDispatchResult[]> {
+    const onion = this.#isScheduled ? this.#onion : inTurns(this.#onion);
+    const runs = requests.map((request, place) => this.#beginInBatch(request, options, onion, batch, place));
+    return Promise.all(runs.map((run) => run()));
+  }
+
+  #beginInBatch(
+    request: ToolCallRequest,
+    options: BatchOptions,
+    onion: Next,
+    batch: Batch,
+    place: number,
+  ): () => MaybePromise<ToolDispatchResult> {
+    const startedAt = this.#host.clock.now();
+    try {
+      const standing = standingResult(options.earlier?.[place], request);
+      if (standing !== undefined) {
+        batch.givenIds.add(standing.toolCallId);
+        return () => standing;
+      }
+      const call = this.#begin(startedAt, request, options, batch, place);
+      return () => this.#run(call, onion);
+    } catch (thrown) {
+      const result = this.#unusable(request, startedAt, thrown, batch, place);
+      return () => result;
+    }
+  }
+
+  #run(call: ToolCall, onion: Next): Promise<ToolDispatchResult> {
+    const { dispatch } = ToolCall.scope(call);
+    const outcome = onion(call);
+    if (!isPromise(outcome)) return Promise.resolve(this.#finish(outcome, call, dispatch));
+    dispatch.waited = true;
+    return dispatch.race(outcome).then((settled) => this.#finish(settled, call, dispatch));
+  }
+
+  #begin(startedAt: number, request: ToolCallRequest, options: DispatchOptions, batch?: Batch, place = 0): ToolCall {
     if (typeof request !== 'object' || request === null) throw new UnusableCall('It must be an object with a name.');
-    const own = options === NO_OPTIONS ? options : checkedOptions(options);
     const read = requestedArguments(request, this.#mayRepair);
     const malformed = read instanceof MalformedArguments ? read : undefined;
     const repaired = read instanceof RepairedArguments ? read : undefined;
     const input = repaired?.input ?? (malformed === undefined ? (read as JsonObject) : NOTHING);
     const requested = requestedCall(request, input);
     const tools = this.#registry.snapshot();
-    const id = this.#uniqueId(requested.id, ids);
-    const dispatch = new Dispatch(startedAt, id, requested, malformed, tools, own, this.#host);
+    const id = this.#uniqueId(requested.id, batch);
+    const dispatch = new Dispatch(startedAt, id, requested, malformed, tools, options, this.#host);
     if (repaired !== undefined || isReplaced(requested.id, id))
       dispatch.preparation = this.#preparation(requested, repaired, id);
-    const context = own.context ?? own.parent?.context ?? this.#context;
-    return ToolCall.begin(dispatch, context, tools.get(requested.name));
+    const context = options.context ?? options.parent?.context ?? this.#context;
+    const call = ToolCall.begin(dispatch, context, tools.get(requested.name));
+    this.#inFlight.add(dispatch);
+    if (batch !== undefined) batch.add(dispatch, place);
+    else if (this.#isClosedTo(options)) dispatch.stop(CLOSED);
+    return call;
+  }
+
+  /** What a call under way needs still runs. */
+  #isClosedTo({ parent }: DispatchOptions): boolean {
+    if (!this.#inFlight.isClosed) return false;
+    return parent === undefined || ToolCall.scope(parent).dispatch.depth === ANSWERED;
   }
 
   #preparation(requested: RequestedCall, repaired: RepairedArguments | undefined, id: string): Preparation {
@@ -220,22 +307,51 @@ class OnionDispatcher implements Dispatcher {
     return read instanceof MalformedArguments ? read : undefined;
   }
 
+  async drain(options: DrainOptions = {}): Promise<DrainReport> {
+    checkOptions('drain', options, { limitMs: isLimitMs });
+    const { limitMs = Number.POSITIVE_INFINITY } = options;
+    const { clock } = this.#host;
+    const answered = new Promise<undefined>((resolve) => this.#inFlight.close(() => resolve(undefined)));
+    if (limitMs === Number.POSITIVE_INFINITY) return answered.then(() => ({ aborted: 0, running: 0 }));
+    let timer: unknown;
+    const limit = new Promise<true>((resolve) => {
+      timer = clock.setTimeout(() => resolve(true), limitMs);
+    });
+    if (await Promise.race([answered, limit])) return this.#abortAll();
+    clock.clearTimeout(timer);
+    return { aborted: 0, running: 0 };
+  }
+
+  async #abortAll(): Promise<DrainReport> {
+    const aborted = this.#inFlight.stop(CLOSED);
+    // All are answered by then, save where a layer hangs in a call that nobody could abort.
+    await new Promise<void>((resolve) => afterTurns(TURNS_TO_ANSWER, resolve));
+    return { aborted: aborted.length, running: aborted.filter(({ executed }) => executed === 'unknown').length };
+  }
+
   /** The model's own id, where it has one that is free; or one that no other call of the batch has, or will ask for. */
-  #uniqueId(asked: string | undefined, ids: BatchIds | undefined): string {
-    if (asked !== undefined && asked !== '' && !this.#isTaken(asked, ids)) return asked;
+  #uniqueId(asked: string | undefined, batch: Batch | undefined): string {
+    if (asked !== undefined && asked !== '' && !this.#isTaken(asked, batch)) return asked;
     for (let attempt = 0; ; attempt++) {
       const id = attempt < ID_ATTEMPTS ? this.#host.newId() : nanoid();
-      if (!this.#isTaken(id, ids) && ids?.asked.has(id) !== true) return id;
+      if (!this.#isTaken(id, batch) && batch?.askedIds.has(id) !== true) return id;
     }
   }
 
-  #isTaken(id: string, ids: BatchIds | undefined): boolean {
-    return this.#inFlight.has(id) || ids?.given.has(id) === true;
+  #isTaken(id: string, batch: Batch | undefined): boolean {
+    return this.#inFlight.has(id) || batch?.givenIds.has(id) === true;
   }
 
   #finish(outcome: ToolOutcome, call: ToolCall, dispatch: Dispatch): ToolDispatchResult {
     dispatch.depth = ANSWERED;
-    this.#inFlight.delete(dispatch.id);
+    this.#inFlight.delete(dispatch);
+    const result = this.#readable(outcome, call, dispatch);
+    dispatch.batch?.answered(dispatch.place, result);
+    for (let { turn } = dispatch; turn !== undefined; turn = turn.outer) turn.schedule.end(turn);
+    return result;
+  }
+
+  #readable(outcome: ToolOutcome, call: ToolCall, dispatch: Dispatch): ToolDispatchResult {
     try {
       return this.#result(outcome, dispatch);
     } catch (cause) {
@@ -262,15 +378,16 @@ class OnionDispatcher implements Dispatcher {
   /** The result where the host gave something that is no request, or options that cannot be. */
   #unusable(
     request: ToolCallRequest,
-    ids: BatchIds | undefined,
     startedAt: number,
     thrown: unknown,
+    batch?: Batch,
+    place = 0,
   ): ToolDispatchResult {
     const requested = readableCall(request);
     const why = UnusableCall.is(thrown) ? thrown.message : 'Something in it cannot be read.';
     const error = toolError('invalid_call', `The call cannot be dispatched. ${why}`, { cause: thrown });
-    const toolCallId = this.#uniqueId(requested.id, ids);
-    return {
+    const toolCallId = this.#uniqueId(requested.id, batch);
+    const result = {
       resolvedToolName: requested.name,
       content: error.message,
       isError: true,
@@ -280,6 +397,8 @@ class OnionDispatcher implements Dispatcher {
       durationMs: this.#host.clock.now() - startedAt,
       requested,
     };
+    batch?.answered(place, result);
+    return result;
   }
 }
 
@@ -306,97 +425,14 @@ function replacedNote(asked: string, id: string): DispatchNote {
   };
 }
 
-/** The ids of a batch. */
-class BatchIds {
-  /** Those the model has chosen, of calls to come as well. */
-  readonly asked: ReadonlySet<string>;
-  /** Those of calls that have been answered. */
-  readonly given = new Set<string>();
-
-  constructor(requests: readonly ToolCallRequest[]) {
-    this.asked = new Set(requests.flatMap((request) => readableCall(request).id ?? []));
-  }
-}
-
-/**
- * The calls of a turn, each as it is now: those before it may take their time. None where a model made none, one that came without its
- * list, and something for each that cannot be read, to be told of.
- */
-function listOf(requests: readonly ToolCallRequest[] | null | undefined): readonly ToolCallRequest[] {
-  try {
-    if (!Array.isArray(requests)) return [requests ?? []].flat();
-    return Array.from({ length: requests.length }, (_, index) => snapshot(() => requests[index] as ToolCallRequest));
-  } catch {
-    return [UNREADABLE];
-  }
-}
-
-const UNREADABLE = undefined as unknown as ToolCallRequest;
-
-function snapshot(read: () => ToolCallRequest): ToolCallRequest {
-  let request = UNREADABLE;
-  try {
-    request = read();
-    const { id, name, arguments: raw, truncated } = request;
-    if (raw === undefined || raw === null || raw === '') return { ...request };
-    const own = { name, arguments: typeof raw === 'object' ? copyJson(raw) : raw, truncated: Boolean(truncated) };
-    return id === undefined ? own : { ...own, id };
-  } catch {
-    return request;
-  }
+/** The onion, where none of its layers gives turns: what tools say for all arguments decides, as nobody has checked any. */
+function inTurns(onion: Next): Next {
+  const schedule = new Schedule({}, false);
+  return (call) => schedule.run(call, onion, onion);
 }
 
 function hasFourKeys(outcome: ToolOutcome): boolean {
   let keys = 0;
   for (const _ in outcome) keys++;
   return keys === 4;
-}
-
-function hostOf({
-  clock = systemClock,
-  generateId = nanoid,
-  onLate,
-  onWarning,
-  isControlSignal,
-}: DispatcherOptions): Host {
-  const warn = (message: string, cause: unknown) => {
-    try {
-      if (onWarning === undefined)
-        process.emitWarning(`${message}: ${describeError(cause).message}`, 'ToolonionWarning');
-      else onWarning(message, cause);
-    } catch {
-      // There is nobody left to tell.
-    }
-  };
-  const tell: Host['tell'] = (observer, call) => {
-    try {
-      const told: unknown = call();
-      if (isPromise(told)) told.then(undefined, (thrown: unknown) => warn(`${observer} failed`, thrown));
-    } catch (thrown) {
-      warn(`${observer} failed`, thrown);
-    }
-  };
-  return {
-    clock,
-    tell,
-    late: (outcome, call) => tell('onLate', () => onLate?.(outcome, call)),
-    newId: () => {
-      try {
-        const id: unknown = generateId();
-        if (typeof id === 'string' && id !== '') return id;
-        warn('generateId must give text that is not empty', id);
-      } catch (thrown) {
-        warn('generateId failed', thrown);
-      }
-      return nanoid();
-    },
-    isInterrupt: (thrown) => {
-      try {
-        return isControlSignal?.(thrown) === true;
-      } catch (failure) {
-        warn('isControlSignal failed', failure);
-        return false;
-      }
-    },
-  };
 }

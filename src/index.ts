@@ -21,7 +21,13 @@ export {
 } from './content.ts';
 export { type Extension, type ExtensionKey, extensionKey, ToolContext, type ToolContextFields } from './context.ts';
 export type { ControlSignal, SuspendRequest } from './control.ts';
-export { createDispatcher, type Dispatcher, type DispatcherOptions } from './dispatcher.ts';
+export {
+  createDispatcher,
+  type Dispatcher,
+  type DispatcherOptions,
+  type DrainOptions,
+  type DrainReport,
+} from './dispatcher.ts';
 export {
   AbortReason,
   describeError,
@@ -51,6 +57,7 @@ export {
   type ByTool,
   checkOptions,
   isBoolean,
+  isBound,
   isCount,
   isFunction,
   isLimitMs,
@@ -81,7 +88,8 @@ export { ToolOutput, toOutput } from './output.ts';
 export { PermissionCheck } from './permission.ts';
 export { REDACTED, type RedactOptions, redactor } from './redact.ts';
 export { ReadonlyToolRegistry, ToolRegistry } from './registry.ts';
-export type { DispatchOptions, ToolCallRequest } from './request.ts';
+export type { BatchOptions, DispatchOptions, ToolCallRequest } from './request.ts';
+export { Schedule, type ScheduleOptions } from './schedule.ts';
 export { deepFreeze, type JsonSchema, type ToolSchema } from './schema.ts';
 export { mapSubschemas } from './schema-walk.ts';
 export { type Setting, type SettingKey, settingKey } from './settings.ts';

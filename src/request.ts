@@ -1,8 +1,10 @@
 import { MalformedArguments, NOTHING, type ReadArguments, readArguments } from './arguments.ts';
 import { type Progress, ToolCall } from './call.ts';
 import { ToolContext } from './context.ts';
+import { describeError } from './error.ts';
 import { isPlainObject, type JsonObject } from './json.ts';
-import type { RequestedCall } from './outcome.ts';
+import { checkOptions, isBoolean, isBound, isFunction, isListOf, isOneOf, type OptionChecks } from './options.ts';
+import type { RequestedCall, ToolDispatchResult } from './outcome.ts';
 import { isSetting, type Setting } from './settings.ts';
 
 /** A call as a model makes it. */
@@ -30,6 +32,26 @@ export interface DispatchOptions {
   readonly onProgress?: (progress: Progress, call: ToolCall) => void;
 }
 
+/** What may be said of calls that come together. */
+export interface BatchOptions extends DispatchOptions {
+  /**
+   * `parallel`: those that may run together do, by what their tools say of themselves; see docs/guide/many-calls.md. `sequential`: one
+   * after the other. Default: `parallel`.
+   */
+  readonly mode?: 'parallel' | 'sequential';
+  /** How many may run at once. Default: Infinity. */
+  readonly concurrency?: number;
+  /** The first call that fails, softly or hard, aborts all others. Default: false. */
+  readonly failFast?: boolean;
+  /** Hears each result as it comes, and the place of its call. What it throws, or how long it takes, is no concern of any call. */
+  readonly onResult?: (result: ToolDispatchResult, place: number) => void;
+  /**
+   * What an earlier run of the same calls came to, by their places. Those that ended stand, and are not told again; those that were
+   * suspended, or have nothing here, run. Default: all run.
+   */
+  readonly earlier?: readonly (ToolDispatchResult | undefined)[];
+}
+
 /** Thrown for what is not a request, or for options that cannot be used; the message says what is allowed. */
 export class UnusableCall extends TypeError {
   readonly #own = true;
@@ -39,38 +61,48 @@ export class UnusableCall extends TypeError {
   }
 }
 
-const OPTIONS = ['signal', 'context', 'settings', 'parent', 'onProgress'];
+const OPTIONS: OptionChecks = {
+  signal: (value) => isSignal(value) || 'an AbortSignal',
+  context: (value) => value instanceof ToolContext || 'a ToolContext',
+  settings: isListOf(isSetting, 'an array of settings, such as timeoutMs(500)'),
+  parent: (value) => ToolCall.is(value) || 'the ToolCall that execute received',
+  onProgress: isFunction,
+};
+const BATCH_OPTIONS: OptionChecks = {
+  ...OPTIONS,
+  mode: isOneOf('parallel', 'sequential'),
+  concurrency: isBound(1),
+  failFast: isBoolean,
+  onResult: isFunction,
+  earlier: isListOf(() => true, 'an array of results'),
+};
 
-/** A copy of the options, for the caller's may change. @throws UnusableCall naming the option and what is allowed. */
-export function checkedOptions(options: DispatchOptions): DispatchOptions {
-  if (!isPlainObject(options)) throw new UnusableCall('Options of dispatch must be a plain object.');
-  const own: DispatchOptions = { ...options };
-  const unknown = Object.keys(own).find((option) => !OPTIONS.includes(option));
-  if (unknown !== undefined)
-    throw new UnusableCall(`dispatch has no option "${unknown}". Its options: ${OPTIONS.join(', ')}.`);
-  const { signal, context, settings, parent, onProgress } = own;
-  if (signal !== undefined && !isSignal(signal)) refuse('signal', 'an AbortSignal');
-  if (context !== undefined && !(context instanceof ToolContext)) refuse('context', 'a ToolContext');
-  if (settings !== undefined && !isSettings(settings))
-    refuse('settings', 'an array of settings, such as timeoutMs(500)');
-  if (parent !== undefined && !ToolCall.is(parent)) refuse('parent', 'the ToolCall that execute received');
-  if (onProgress !== undefined && typeof onProgress !== 'function') refuse('onProgress', 'a function');
-  return settings === undefined ? own : { ...own, settings: [...settings] };
-}
-
-function isSignal(value: AbortSignal | null): boolean {
-  const { aborted, addEventListener, removeEventListener } = value ?? ({} as Partial<AbortSignal>);
+function isSignal(value: unknown): boolean {
+  const { aborted, addEventListener, removeEventListener } = (value ?? {}) as Partial<AbortSignal>;
   return (
     typeof aborted === 'boolean' && typeof addEventListener === 'function' && typeof removeEventListener === 'function'
   );
 }
 
-function isSettings(value: unknown): boolean {
-  return Array.isArray(value) && value.every(isSetting);
+/** A copy of the options, for the caller's may change. @throws UnusableCall naming the option and what is allowed. */
+export function checkedOptions(options: DispatchOptions): DispatchOptions {
+  return checkedCopy('dispatch', options, OPTIONS);
 }
 
-function refuse(option: string, allowed: string): never {
-  throw new UnusableCall(`Option "${option}" of dispatch must be ${allowed}.`);
+/** A copy of the options of a batch. @throws UnusableCall naming the option and what is allowed. */
+export function checkedBatchOptions(options: BatchOptions): BatchOptions {
+  return checkedCopy('dispatchAll', options, BATCH_OPTIONS);
+}
+
+function checkedCopy<Options extends DispatchOptions>(owner: string, options: Options, checks: OptionChecks): Options {
+  let own = options;
+  try {
+    if (isPlainObject(options)) own = { ...options };
+    checkOptions(owner, own, checks);
+  } catch (thrown) {
+    throw new UnusableCall(describeError(thrown).message);
+  }
+  return own.settings === undefined ? own : { ...own, settings: [...own.settings] };
 }
 
 /** The call as it goes into the result: safe to keep and to replay, whatever was sent. */

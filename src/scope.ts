@@ -1,3 +1,4 @@
+import type { AbortListener } from './abort-listeners.ts';
 import type { ToolCall } from './call.ts';
 import type { Dispatch } from './dispatch.ts';
 import { ABANDONED, type Guard, NO_ANSWER } from './guard.ts';
@@ -23,6 +24,8 @@ class Waiters {
   controller: AbortController | undefined = undefined;
   /** Scopes inside this one, and the dispatches that a tool in here has begun. */
   children: Scope[] | undefined = undefined;
+  /** Whoever waits in here for something else than the tool. */
+  listener: AbortListener | undefined = undefined;
 }
 
 const NOBODY = new Waiters();
@@ -131,10 +134,11 @@ export class Scope {
   }
 
   #spread(reason: unknown, graceMs: number): void {
-    const { keeper, follower, controller, children = [] } = this.#waiters ?? NOBODY;
+    const { keeper, follower, controller, children = [], listener } = this.#waiters ?? NOBODY;
     if (this.#abortion === undefined) {
       this.#abortion = { reason, graceMs };
       controller?.abort(reason);
+      listener?.signalAborted();
     }
     // A copy: what an abort wakes may end its scope.
     for (const child of [...children]) child.#spread(reason, graceMs);
@@ -152,6 +156,15 @@ export class Scope {
   #catchUp(keeper: Keeper): void {
     const abortion = this.#lastAbortion;
     if (abortion !== undefined) keeper.abort(abortion.graceMs);
+  }
+
+  /** One that waits hears of an abort. A signal would do, and is dear where thousands wait. */
+  listen(listener: AbortListener): void {
+    this.#join().listener = listener;
+  }
+
+  unlisten(): void {
+    if (this.#waiters !== undefined) this.#waiters.listener = undefined;
   }
 
   /** Whether it was this keeper that kept the tool; it no longer does. */

@@ -6,9 +6,9 @@ import * as testing from 'toolonion/testing';
 // A name that is added, renamed or removed is a decision, to be written in CHANGELOG.md.
 
 const coreNames = `
-  AbortReason MAX_DELAY_MS MalformedArguments PermissionCheck REDACTED ReadonlyToolRegistry TimeLimit ToolCall
+  AbortReason MAX_DELAY_MS MalformedArguments PermissionCheck REDACTED ReadonlyToolRegistry Schedule TimeLimit ToolCall
   ToolContext ToolFailure ToolOutput ToolRegistry after canonicalJson checkOptions cloneJson codeOf compose controlOf copyJson createDispatcher
-  cutTexts deepFreeze defineTool describeError extensionKey fail failure forModel isBoolean isConcurrencySafe
+  cutTexts deepFreeze defineTool describeError extensionKey fail failure forModel isBoolean isBound isConcurrencySafe
   isContent isContentPart isCount isFunction isJsonLonger isLimitMs isListOf isOneOf isOutcome isPlainObject isPromise
   isStandardSchema isTool jsonFaultIndex kindOf listed mapSubschemas named namespaced nearestNames notFound perTool perToolCheck printable readJson redactor returnedValue settingKey shrinkJson
   similarity
@@ -16,7 +16,7 @@ const coreNames = `
 `;
 
 const middlewareNames = `
-  allowAll denyAll logging orderWarnings outputLimit outputValidation permission policy prepareArguments readOnlyAllowed rules standard timeout
+  allowAll denyAll logging orderWarnings outputLimit outputValidation permission policy prepareArguments readOnlyAllowed rules schedule standard timeout
   timeoutMs unknownTool validation
 `;
 

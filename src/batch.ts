@@ -1,0 +1,127 @@
+import { canonicalJson } from './canonical.ts';
+import type { Dispatch, Host } from './dispatch.ts';
+import { AbortReason, printable, toolError } from './error.ts';
+import { copyJson } from './json.ts';
+import { isOutcome, type RequestedCall, type ToolDispatchResult } from './outcome.ts';
+import { type BatchOptions, type ToolCallRequest, UnusableCall } from './request.ts';
+import { Slots } from './slots.ts';
+
+/** Calls that came together. */
+export class Batch {
+  /** Ids the model has chosen, of calls to come as well. */
+  readonly askedIds: ReadonlySet<string>;
+  /** Ids of calls that have been answered. */
+  readonly givenIds: Set<string> = new Set();
+  /** For how many may run at once. */
+  readonly slots: Slots;
+  readonly failFast: boolean;
+  /** Its calls under way, by their places. */
+  readonly dispatches: (Dispatch | undefined)[] = [];
+  readonly #onResult: BatchOptions['onResult'];
+  readonly #host: Host;
+  #stopped: AbortReason | undefined = undefined;
+
+  constructor(requests: readonly ToolCallRequest[], options: BatchOptions, host: Host) {
+    const { concurrency = Number.POSITIVE_INFINITY, failFast = false, onResult } = options;
+    this.askedIds = new Set(requests.flatMap((request) => idOf(request) ?? []));
+    this.slots = new Slots(concurrency);
+    this.failFast = failFast;
+    this.#onResult = onResult;
+    this.#host = host;
+  }
+
+  /** One of its calls begins. */
+  add(dispatch: Dispatch, place: number): void {
+    dispatch.batch = this;
+    dispatch.place = place;
+    this.dispatches[place] = dispatch;
+    if (this.failFast) dispatch.isAbortable = true;
+    if (this.#stopped !== undefined) dispatch.stop(this.#stopped);
+  }
+
+  /** One of its calls has its result. The first that failed stops the others, where that is wanted. */
+  answered(place: number, result: ToolDispatchResult): void {
+    this.givenIds.add(result.toolCallId);
+    this.dispatches[place] = undefined;
+    const onResult = this.#onResult;
+    if (onResult !== undefined) this.#host.tell('onResult', () => onResult(result, place));
+    if (this.failFast && result.isError) this.stop(failedReason(result.requested.name));
+  }
+
+  /** Aborts its calls, and those to come. */
+  stop(reason: AbortReason): void {
+    if (this.#stopped !== undefined) return;
+    this.#stopped = reason;
+    for (const dispatch of this.dispatches) dispatch?.stop(reason);
+  }
+}
+
+function failedReason(name: string): AbortReason {
+  const message = `Another call of the same turn failed: that of tool "${printable(name)}".`;
+  return new AbortReason(toolError('cancelled', message));
+}
+
+function idOf(request: ToolCallRequest): string | undefined {
+  try {
+    return request.id;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The calls of a turn. None where a model made none, one that came without its list, and something for each that cannot be read, to be
+ * told of.
+ */
+export function listOf(requests: readonly ToolCallRequest[] | null | undefined): readonly ToolCallRequest[] {
+  try {
+    if (!Array.isArray(requests)) return [requests ?? []].flat();
+    return Array.from({ length: requests.length }, (_, place) => readItem(requests, place));
+  } catch {
+    return [UNREADABLE];
+  }
+}
+
+const UNREADABLE = undefined as unknown as ToolCallRequest;
+
+function readItem(requests: readonly ToolCallRequest[], place: number): ToolCallRequest {
+  try {
+    return requests[place] as ToolCallRequest;
+  } catch {
+    return UNREADABLE;
+  }
+}
+
+/** A call as it is now: those before it may take their time. */
+export function copyOf(request: ToolCallRequest): ToolCallRequest {
+  try {
+    const { id, name, arguments: raw, truncated } = request;
+    if (raw === undefined || raw === null || raw === '') return { ...request };
+    const own = { name, arguments: typeof raw === 'object' ? copyJson(raw) : raw, truncated: Boolean(truncated) };
+    return id === undefined ? own : { ...own, id };
+  } catch {
+    return request;
+  }
+}
+
+/**
+ * What a call of an earlier run came to, if that stands. One that was suspended has not ended.
+ *
+ * @throws UnusableCall for the result of another call.
+ */
+export function standingResult(
+  earlier: ToolDispatchResult | undefined,
+  request: ToolCallRequest,
+): ToolDispatchResult | undefined {
+  if (earlier === undefined || earlier === null || earlier.control !== undefined) return undefined;
+  if (!isOutcome(earlier) || !isOf(earlier.requested, request))
+    throw new UnusableCall('What "earlier" has at its place is not its own result.');
+  return earlier;
+}
+
+function isOf({ id = '', name, input, rawArguments }: RequestedCall, request: ToolCallRequest): boolean {
+  if (id !== (request.id ?? '') || name !== request.name) return false;
+  const { arguments: raw = {} } = request;
+  if (typeof raw === 'string') return raw === rawArguments;
+  return rawArguments === undefined && canonicalJson(copyJson(raw)) === canonicalJson(input);
+}

@@ -1,0 +1,85 @@
+import { Line } from './line.ts';
+import type { Turn } from './turn.ts';
+
+/**
+ * Calls in order. Safe ones run together; one that is not safe waits for all before it and holds up all behind it. Each turn is
+ * passed once: all before the frontier are open.
+ */
+export class Lane {
+  /** What its calls have in common. */
+  readonly scope: unknown;
+  #first: Turn | undefined = undefined;
+  #last: Turn | undefined = undefined;
+  /** The first that is not open. */
+  #frontier: Turn | undefined = undefined;
+  /** Open turns with keys, in order: nobody knows what an earlier one that is still coming will ask for. */
+  readonly #keyed = new Line<Turn>();
+
+  constructor(scope: unknown) {
+    this.scope = scope;
+  }
+
+  get isEmpty(): boolean {
+    return this.#first === undefined;
+  }
+
+  add(turn: Turn): void {
+    this.#insert(turn, undefined);
+  }
+
+  /** One whose tool is not what was expected, when it was open already: it waits for whatever runs, and holds up the rest. */
+  demote(turn: Turn): void {
+    const frontier = this.#frontier;
+    this.#unlink(turn);
+    turn.isOpen = false;
+    this.#insert(turn, frontier);
+  }
+
+  #insert(turn: Turn, next: Turn | undefined): void {
+    const previous = next === undefined ? this.#last : next.previous;
+    turn.previous = previous;
+    turn.next = next;
+    if (previous === undefined) this.#first = turn;
+    else previous.next = turn;
+    if (next === undefined) this.#last = turn;
+    else next.previous = turn;
+    if (this.#frontier === next) this.#frontier = turn;
+  }
+
+  remove(turn: Turn): void {
+    if (this.#frontier === turn) this.#frontier = turn.next;
+    this.#unlink(turn);
+  }
+
+  #unlink({ previous, next }: Turn): void {
+    if (previous === undefined) this.#first = next;
+    else previous.next = next;
+    if (next === undefined) this.#last = previous;
+    else next.previous = previous;
+  }
+
+  /** Opens what may be opened, and tells of those that wait for nothing in this lane any more. */
+  advance(ready: (turn: Turn) => void): void {
+    this.#passKeyed(ready);
+    for (let turn = this.#frontier; turn !== undefined && this.#mayOpen(turn); turn = this.#frontier) {
+      this.#frontier = turn.next;
+      turn.isOpen = true;
+      if (turn.isKeyed) this.#keyed.push(turn);
+      else if (turn.stage === 'waiting') ready(turn);
+    }
+    this.#passKeyed(ready);
+  }
+
+  #passKeyed(ready: (turn: Turn) => void): void {
+    for (let turn = this.#keyed.first; turn !== undefined && turn.stage !== 'coming'; turn = this.#keyed.first) {
+      this.#keyed.shift();
+      if (turn.stage === 'waiting' && turn.isOpen) ready(turn);
+    }
+  }
+
+  #mayOpen(turn: Turn): boolean {
+    if (turn === this.#first) return turn.isSafe || turn.stage !== 'coming';
+    // One that is not safe is open only as the first.
+    return turn.isSafe && this.#first?.isSafe === true;
+  }
+}

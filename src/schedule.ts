@@ -1,0 +1,242 @@
+import type { Batch } from './batch.ts';
+import { ToolCall } from './call.ts';
+import type { Dispatch } from './dispatch.ts';
+import { printable } from './error.ts';
+import { KeyLine } from './key-line.ts';
+import { Lane } from './lane.ts';
+import { isPromise, type MaybePromise } from './maybe-promise.ts';
+import { type Middleware, type Next, named } from './middleware.ts';
+import { fail, stopped, type ToolOutcome } from './outcome.ts';
+import { Slots } from './slots.ts';
+import type { Tool } from './tool.ts';
+import { Turn } from './turn.ts';
+
+const scheduling = new WeakSet<Middleware>();
+
+/** Whether a layer gives calls their turns. */
+export function isScheduling(layer: Middleware): boolean {
+  return scheduling.has(layer);
+}
+
+/** Options of a `Schedule`. */
+export interface ScheduleOptions {
+  /** Calls that may run at once. Default: Infinity. */
+  readonly concurrency?: number;
+  /**
+   * What a call shares its order with: of calls with the same value, one that is not safe runs alone. Default: the id of its session.
+   */
+  readonly scope?: (call: ToolCall) => unknown;
+}
+
+/**
+ * Decides which calls run together, by what their tools say of the validated arguments (`concurrencySafe`, `resourceKey`).
+ *
+ * A call passes three gates. Its lane: calls of one scope in order, where one that is not safe waits for all before it and all behind
+ * it wait for it. Its key: of calls with the same one a single one runs, whatever their scope. Its slots: its batch's and the
+ * schedule's.
+ *
+ * A call that a running tool makes (`parent`) has a lane with the other calls of that tool, passes the key that its parent holds, and
+ * may run in its parent's slot: it waits for nothing that may be waiting for its parent.
+ */
+export class Schedule {
+  /** Whether the arguments have been validated on the way here. */
+  readonly #isInside: boolean;
+  readonly #slots: Slots;
+  readonly #scopeOf: (call: ToolCall) => unknown;
+  readonly #lanes = new Map<unknown, Lane>();
+  readonly #keys = new Map<string, KeyLine>();
+  /** How many calls of a batch have a turn here. */
+  readonly #reserved = new WeakMap<Batch, number>();
+
+  constructor({ concurrency = Number.POSITIVE_INFINITY, scope = sessionOf }: ScheduleOptions = {}, isInside = true) {
+    this.#slots = new Slots(concurrency);
+    this.#scopeOf = scope;
+    this.#isInside = isInside;
+  }
+
+  /** What `next` gives when it is the call's turn. A call that is aborted while it waits is answered by `whenAborted`. */
+  run(call: ToolCall, next: Next, whenAborted: Next = stopped): MaybePromise<ToolOutcome> {
+    if (call.tool === undefined && this.#isInside) return next(call);
+    if (call.aborted) return whenAborted(call);
+    const turn = this.#enter(call);
+    return turn.stage === 'running' ? this.#follow(turn, next(call)) : this.#wait(turn, call, next, whenAborted);
+  }
+
+  /** A layer in which calls wait for their turns. */
+  layer(name: string): Middleware {
+    const layer: Middleware = named(name, (call, next) => this.run(call, next));
+    scheduling.add(layer);
+    return layer;
+  }
+
+  #follow(turn: Turn, outcome: MaybePromise<ToolOutcome>): MaybePromise<ToolOutcome> {
+    // The next one must not begin before it is known whether this one's failure stops it: the dispatch will end the turn.
+    if (turn.dispatch.batch?.failFast === true) return outcome;
+    if (isPromise(outcome)) {
+      return outcome.then((settled) => {
+        this.end(turn);
+        return settled;
+      });
+    }
+    this.end(turn);
+    return outcome;
+  }
+
+  async #wait(turn: Turn, call: ToolCall, next: Next, whenAborted: Next): Promise<ToolOutcome> {
+    const since = call.clock.now();
+    if (turn.refusal === undefined) await turn.wait();
+    const queuedMs = call.clock.now() - since;
+    if (turn.refusal !== undefined) return { ...(turn.refusal.outcome ?? (await whenAborted(call))), queuedMs };
+    return { ...(await this.#follow(turn, next(call))), queuedMs };
+  }
+
+  #enter(call: ToolCall): Turn {
+    const { dispatch } = ToolCall.scope(call);
+    if (dispatch.batch !== undefined) this.#reserve(dispatch.batch, dispatch);
+    const turn = this.#expected(dispatch) ?? this.#add(dispatch, call);
+    const { lane, isKeyed } = turn;
+    turn.arrive(call);
+    if (this.#isInside) turn.judge(call);
+    if (turn.isOpen && (!turn.isSafe || turn.isKeyed !== isKeyed)) lane.demote(turn);
+    else if (turn.isOpen && !turn.isKeyed) this.#needKey(turn);
+    lane.advance(this.#needKey);
+    return turn;
+  }
+
+  /** The place that is kept for it. A turn it has had is over: a layer outside calls again. */
+  #expected(dispatch: Dispatch): Turn | undefined {
+    for (let { turn } = dispatch; turn !== undefined; turn = turn.outer) {
+      if (turn.schedule !== this) continue;
+      if (turn.stage === 'coming') return turn;
+      this.end(turn);
+    }
+    return undefined;
+  }
+
+  /** Those before it in its batch have their places before it, wherever they are. */
+  #reserve(batch: Batch, { place }: Dispatch): void {
+    let reserved = this.#reserved.get(batch) ?? 0;
+    for (; reserved < place; reserved++) {
+      const earlier = batch.dispatches[reserved];
+      if (earlier !== undefined) this.#add(earlier, earlier.scope.call);
+    }
+    if (place === reserved) reserved++;
+    this.#reserved.set(batch, reserved);
+  }
+
+  #add(dispatch: Dispatch, call: ToolCall): Turn {
+    const ancestor = this.#ancestorOf(call);
+    const lane = ancestor === undefined ? this.#laneOf(call) : ancestor.nested;
+    const turn = new Turn(this, dispatch, lane, ancestor, call.tool as Tool<unknown> | undefined);
+    if (!this.#isInside) turn.distrustKeys();
+    lane.add(turn);
+    dispatch.turn = turn;
+    return turn;
+  }
+
+  #ancestorOf(call: ToolCall): Turn | undefined {
+    for (let { parent } = call; parent !== undefined; parent = parent.parent)
+      for (let { turn } = ToolCall.scope(parent).dispatch; turn !== undefined; turn = turn.outer)
+        if (turn.schedule === this && turn.stage === 'running') return turn;
+    return undefined;
+  }
+
+  #laneOf(call: ToolCall): Lane {
+    const scope = this.#scopeOf(call);
+    let lane = this.#lanes.get(scope);
+    if (lane === undefined) {
+      lane = new Lane(scope);
+      this.#lanes.set(scope, lane);
+    }
+    return lane;
+  }
+
+  /** All that has to end before it in its lane has ended. */
+  readonly #needKey = (turn: Turn): void => {
+    const line = turn.key === undefined ? undefined : this.#keyLine(turn.key);
+    if (line === undefined || line.admits(turn)) this.#needBatchSlot(turn);
+    else if (this.#closesCircle(turn, line)) turn.refuse(circleOutcome(turn));
+    else line.wait(turn);
+  };
+
+  #keyLine(key: string): KeyLine {
+    let line = this.#keys.get(key);
+    if (line === undefined) {
+      line = new KeyLine();
+      this.#keys.set(key, line);
+    }
+    return line;
+  }
+
+  #needBatchSlot(turn: Turn): void {
+    const { batch } = turn.dispatch;
+    if (batch === undefined || batch.slots.take()) this.#needSlot(turn);
+    else batch.slots.wait(turn);
+  }
+
+  #needSlot(turn: Turn): void {
+    turn.batchSlots = turn.dispatch.batch?.slots;
+    const slots = turn.ancestor?.loan ?? this.#slots;
+    if (slots.take()) this.#start(turn, slots);
+    else if (slots !== this.#slots && this.#slots.take()) this.#start(turn, this.#slots);
+    else slots.wait(turn);
+  }
+
+  /** It has all it needs, unless a call that a tool made has taken its key meanwhile. */
+  #start(turn: Turn, slots: Slots): void {
+    turn.slots = slots;
+    if (turn.key === undefined || this.#keyLine(turn.key).take(turn)) {
+      turn.start();
+      return;
+    }
+    this.#giveSlots(turn);
+    this.#needKey(turn);
+  }
+
+  #giveSlots(turn: Turn): void {
+    const { slots, batchSlots } = turn;
+    turn.slots = undefined;
+    turn.batchSlots = undefined;
+    const next = slots?.give();
+    if (slots !== undefined && next !== undefined) this.#start(next, slots);
+    const nextOfBatch = batchSlots?.give();
+    if (nextOfBatch !== undefined) this.#needSlot(nextOfBatch);
+  }
+
+  /** Its outcome is there, or it will not run. */
+  end(turn: Turn): void {
+    if (turn.stage === 'over') return;
+    turn.stage = 'over';
+    const { lane, key } = turn;
+    lane.remove(turn);
+    const line = key === undefined ? undefined : this.#keys.get(key);
+    line?.leave(turn);
+    this.#giveSlots(turn);
+    for (const next of line?.next() ?? []) this.#needBatchSlot(next);
+    if (key !== undefined && line?.isEmpty === true) this.#keys.delete(key);
+    lane.advance(this.#needKey);
+    if (lane.isEmpty && turn.ancestor === undefined) this.#lanes.delete(lane.scope);
+  }
+
+  /** Whether who has the key cannot end before this call does: for calls its tool has made wait for what this one's parents have. */
+  #closesCircle(turn: Turn, line: KeyLine): boolean {
+    if (turn.ancestor === undefined) return false;
+    const blockers = new Set(line.blockersOf(turn));
+    // A set gives what is added while it is walked.
+    for (const blocker of blockers) {
+      if (turn.isInside(blocker)) return true;
+      for (const other of this.#keys.values()) for (const each of other.blockersInside(blocker)) blockers.add(each);
+    }
+    return false;
+  }
+}
+
+function sessionOf(call: ToolCall): string {
+  return call.context.sessionId;
+}
+
+function circleOutcome({ call, key = '' }: Turn): ToolOutcome {
+  const what = `"${printable(key)}" is in use by a call that waits for the one this belongs to`;
+  const message = `Tool "${printable(call.toolName)}" was not run: ${what}. Call it again later.`;
+  return fail(call, 'execution_failed', message);
+}

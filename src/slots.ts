@@ -1,0 +1,32 @@
+import { Line } from './line.ts';
+import type { Turn } from './turn.ts';
+
+/** So many may run at once. */
+export class Slots {
+  readonly #limit: number;
+  readonly #waiting = new Line<Turn>();
+  #taken = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** Takes one, if one is free. */
+  take(): boolean {
+    if (this.#taken >= this.#limit) return false;
+    this.#taken++;
+    return true;
+  }
+
+  wait(turn: Turn): void {
+    this.#waiting.push(turn);
+  }
+
+  /** Gives one back; the next in line, if any, has it now. */
+  give(): Turn | undefined {
+    for (let turn = this.#waiting.shift(); turn !== undefined; turn = this.#waiting.shift())
+      if (turn.stage === 'waiting') return turn;
+    this.#taken--;
+    return undefined;
+  }
+}

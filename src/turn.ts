@@ -1,0 +1,154 @@
+import type { AbortListener } from './abort-listeners.ts';
+import { ToolCall } from './call.ts';
+import type { Dispatch } from './dispatch.ts';
+import { Lane } from './lane.ts';
+import type { ToolOutcome } from './outcome.ts';
+import type { Schedule } from './schedule.ts';
+import { Slots } from './slots.ts';
+import { isConcurrencySafe, type Tool } from './tool.ts';
+
+/** Why a call does not run: its outcome, or nothing where it was aborted. */
+export interface Refusal {
+  readonly outcome: ToolOutcome | undefined;
+}
+
+/**
+ * One call's way through a schedule. It is `coming` while the call is on its way, if others of its batch have to know of it; `waiting`
+ * from when the call is there until it may run; `running` until its outcome is there.
+ */
+export class Turn implements AbortListener {
+  readonly schedule: Schedule;
+  readonly dispatch: Dispatch;
+  readonly lane: Lane;
+  /** The turn of the call whose tool makes this one. */
+  readonly ancestor: Turn | undefined;
+  /** Its turn in a schedule further outside. */
+  readonly outer: Turn | undefined;
+  stage: 'coming' | 'waiting' | 'running' | 'over' = 'coming';
+  /** Whether others may run beside it; of one that is coming, whether its tool says so for all arguments. */
+  isSafe: boolean;
+  /** Whether its tool has resource keys. */
+  isKeyed: boolean;
+  key: string | undefined = undefined;
+  /** Whether all that has to end before it has ended, its key and slots aside. */
+  isOpen = false;
+  /** Its neighbours in the lane. */
+  previous: Turn | undefined = undefined;
+  next: Turn | undefined = undefined;
+  /** Who stands behind it in a line. */
+  behind: Turn | undefined = undefined;
+  /** The slots it has one of: its batch's, and the schedule's or its ancestor's. */
+  batchSlots: Slots | undefined = undefined;
+  slots: Slots | undefined = undefined;
+  #loan: Slots | undefined = undefined;
+  #nested: Lane | undefined = undefined;
+  /** Who has lent it its key. */
+  lender: Turn | undefined = undefined;
+  refusal: Refusal | undefined = undefined;
+  #call: ToolCall | undefined = undefined;
+  #wake: (() => void) | undefined = undefined;
+
+  constructor(
+    schedule: Schedule,
+    dispatch: Dispatch,
+    lane: Lane,
+    ancestor: Turn | undefined,
+    tool: Tool<unknown> | undefined,
+  ) {
+    this.schedule = schedule;
+    this.dispatch = dispatch;
+    this.lane = lane;
+    this.ancestor = ancestor;
+    this.outer = dispatch.turn;
+    this.isSafe = tool?.concurrencySafe === true;
+    this.isKeyed = tool?.resourceKey !== undefined;
+  }
+
+  /** Its own slot, for a call that its tool makes meanwhile. */
+  get loan(): Slots {
+    this.#loan ??= new Slots(1);
+    return this.#loan;
+  }
+
+  /** The calls its tool makes. */
+  get nested(): Lane {
+    this.#nested ??= new Lane(this);
+    return this.#nested;
+  }
+
+  /** The call as it came to the schedule. */
+  get call(): ToolCall {
+    return this.#call ?? this.dispatch.scope.call;
+  }
+
+  /** The call is there. */
+  arrive(call: ToolCall): void {
+    this.stage = 'waiting';
+    this.#call = call;
+  }
+
+  /** Its arguments, which have been validated, tell what it may run beside. */
+  judge(call: ToolCall): void {
+    const tool = call.tool as Tool<unknown>;
+    this.isSafe = isConcurrencySafe(tool, typeof tool.concurrencySafe === 'function' ? call.parsed : undefined);
+    this.isKeyed = tool.resourceKey !== undefined;
+    if (this.isKeyed) this.#readKey(tool, call);
+  }
+
+  /** Where nobody has validated the arguments, no key can be told of them. */
+  distrustKeys(): void {
+    if (this.isKeyed) this.isSafe = false;
+    this.isKeyed = false;
+  }
+
+  /** A key that cannot be told may be anybody's. */
+  #readKey(tool: Tool<unknown>, call: ToolCall): void {
+    try {
+      const key: unknown = tool.resourceKey?.(call.parsed);
+      if (typeof key === 'string') this.key = key;
+      else if (key !== undefined) this.isSafe = false;
+      // A promise is no answer here; that it may reject is nobody's concern.
+      if (typeof key === 'object') Promise.resolve(key).catch(() => {});
+    } catch {
+      this.isSafe = false;
+    }
+  }
+
+  /** Whether it runs inside another, as a call that the other's tool makes. */
+  isInside(other: Turn): boolean {
+    for (let turn = this.ancestor; turn !== undefined; turn = turn.ancestor) if (turn === other) return true;
+    return false;
+  }
+
+  /** Resolves when it may run, or has been refused. */
+  wait(): Promise<void> {
+    ToolCall.scope(this.call).listen(this);
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  /** It may run now. */
+  start(): void {
+    this.stage = 'running';
+    this.#awake();
+  }
+
+  refuse(outcome: ToolOutcome | undefined): void {
+    this.refusal = { outcome };
+    this.schedule.end(this);
+    this.#awake();
+  }
+
+  #awake(): void {
+    const wake = this.#wake;
+    if (wake === undefined) return;
+    this.#wake = undefined;
+    ToolCall.scope(this.call).unlisten();
+    wake();
+  }
+
+  signalAborted(): void {
+    if (this.stage === 'waiting') this.refuse(undefined);
+  }
+}

@@ -1,0 +1,54 @@
+import { defineTool, type Tool, type ToolDefinition } from 'toolonion';
+
+/** Tools whose runs begin and end when a test says so, and a record of when they did. */
+export class Work {
+  /** `+a` where a run began, `-a` where it ended. */
+  readonly events: string[] = [];
+  readonly #running = new Map<string, () => void>();
+  /** The most runs there were at once. */
+  most = 0;
+
+  /** A tool that takes `{ id, key? }`. Its run ends by `end(id)`, or by an abort. */
+  tool(name: string, traits: Partial<ToolDefinition<typeof SCHEMA>> = {}): Tool {
+    return defineTool({
+      name,
+      description: 'Works until it is told to end.',
+      inputSchema: SCHEMA,
+      execute: ({ id }, { signal }) => this.#run(id, signal),
+      ...traits,
+    });
+  }
+
+  #run(id: string, signal: AbortSignal): Promise<string> {
+    this.events.push(`+${id}`);
+    return new Promise((resolve, reject) => {
+      const end = (settle: () => void) => {
+        this.#running.delete(id);
+        this.events.push(`-${id}`);
+        settle();
+      };
+      this.#running.set(id, () => end(() => resolve(id)));
+      this.most = Math.max(this.most, this.#running.size);
+      signal.addEventListener('abort', () => end(() => reject(signal.reason)), { once: true });
+    });
+  }
+
+  end(...ids: readonly string[]): void {
+    for (const id of ids) {
+      const end = this.#running.get(id);
+      if (end === undefined)
+        throw new Error(`${id} is not running; those that are: ${this.running.join(' ') || 'none'}`);
+      end();
+    }
+  }
+
+  get running(): readonly string[] {
+    return [...this.#running.keys()];
+  }
+}
+
+const SCHEMA = {
+  type: 'object',
+  properties: { id: { type: 'string' }, key: { type: 'string' }, isSafe: { type: 'boolean' } },
+  required: ['id'],
+} as const;
