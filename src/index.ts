@@ -39,6 +39,7 @@ export {
 } from './error.ts';
 export { forModel } from './for-model.ts';
 export type { FromJsonSchema, InferInput } from './infer-input.ts';
+export { closeDangling, type HistoryShape, interrupted } from './interrupted.ts';
 export { returnedValue } from './invoke.ts';
 export { cloneJson, copyJson, isPlainObject, type JsonObject, type JsonValue, kindOf, toJson } from './json.ts';
 export { type JsonReading, jsonFaultIndex, readJson, type Slip } from './json-reader.ts';
