@@ -1,6 +1,6 @@
 import type { Content, ContentPart, MediaPart, ResourceLinkPart } from './content.ts';
 import { bareMimeType, describePart, mimeTypeOf } from './media.ts';
-import { checkOptions, isListOf } from './options.ts';
+import { checkOptions, isListOf, type OptionChecks } from './options.ts';
 import type { ToolOutcome } from './outcome.ts';
 import { wildcard } from './wildcard.ts';
 
@@ -8,7 +8,7 @@ import { wildcard } from './wildcard.ts';
 export interface ForModelOptions {
   /**
    * What the model can be shown: kinds of parts (`image`, `resource_link`) and mime types of media (`image/png`), where `*` stands for any
-   * characters. Text always is; anything else is told of in a few words, in its place. Default: everything.
+   * characters. Text always passes; what is not among these is described in its place. Default: everything.
    */
   readonly accepts?: readonly string[];
 }
@@ -21,7 +21,7 @@ export interface ForModelOptions {
  * @throws TypeError naming the option and what is allowed.
  */
 export function forModel(result: ToolOutcome, options: ForModelOptions = {}): Content {
-  checkOptions('forModel', options, { accepts: isListOf(isKindOrMimeType, KINDS_AND_MIME_TYPES) });
+  checkOptions('forModel', options, FOR_MODEL_OPTIONS);
   const notes = result.notes.filter((note) => note.forModel === true).map((note) => `[${note.message}]`);
   const content = accepted(result.content, options.accepts);
   if (typeof content === 'string')
@@ -32,7 +32,12 @@ export function forModel(result: ToolOutcome, options: ForModelOptions = {}): Co
 }
 
 const KINDS: readonly ContentPart['type'][] = ['text', 'image', 'audio', 'video', 'file', 'resource_link'];
-const KINDS_AND_MIME_TYPES = `an array of kinds (${KINDS.join(', ')}) and mime types, such as image/png or audio/*`;
+const FOR_MODEL_OPTIONS: OptionChecks = {
+  accepts: isListOf(
+    isKindOrMimeType,
+    `an array of kinds (${KINDS.join(', ')}) and mime types, such as image/png or audio/*`,
+  ),
+};
 
 /** A misspelt kind would fit nothing, and all parts of that kind would be left out. */
 function isKindOrMimeType(entry: unknown): boolean {
