@@ -225,6 +225,19 @@ describe('closeDangling', () => {
     expect(seen[0]?.[1]).toBe(request);
   });
 
+  test.each(['a', ''])('takes the first of two calls with the id %j in a turn for answered', (id) => {
+    const closed: string[] = [];
+    closeDangling(['turn', 'answer'], {
+      calls: (message) => (message === 'turn' ? ['first', 'second'].map((name) => ({ id, name })) : []),
+      answers: (message) => (message === 'answer' ? [id] : []),
+      answer: ({ requested }) => {
+        closed.push(requested.name);
+        return 'answer';
+      },
+    });
+    expect(closed).toEqual(['second']);
+  });
+
   test('knows a call again that had no id and was answered under the id of the result', () => {
     const named = { ...shape, answer: ({ toolCallId }: ToolDispatchResult) => ({ answers: [toolCallId] }) };
     const once = closeDangling([calls(undefined, ''), says('go on')], named);
