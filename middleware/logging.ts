@@ -11,6 +11,7 @@ import {
   isPromise,
   type JsonValue,
   type Middleware,
+  mediaBytes,
   named,
   type OptionCheck,
   type PerTool,
@@ -162,9 +163,9 @@ function isOn(logger: CallLogger, level: 'info' | 'warn' | 'error'): boolean {
 function withoutBytes(content: Content): unknown {
   if (typeof content === 'string') return content;
   return content.map((part) => {
-    if (!('data' in part) || part.data === undefined) return part;
-    const { data } = part;
-    return { ...part, data: `${typeof data === 'string' ? Buffer.byteLength(data, 'base64') : data.byteLength} bytes` };
+    if (part.type === 'text' || part.type === 'resource_link') return part;
+    const bytes = mediaBytes(part);
+    return bytes === undefined ? part : { ...part, [part.data === undefined ? 'url' : 'data']: `${bytes} bytes` };
   });
 }
 

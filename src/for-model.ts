@@ -1,19 +1,65 @@
-import type { Content, ContentPart } from './content.ts';
+import type { Content, ContentPart, MediaPart, ResourceLinkPart } from './content.ts';
+import { bareMimeType, describePart, mimeTypeOf } from './media.ts';
+import { checkOptions, isListOf, type OptionChecks } from './options.ts';
 import type { ToolOutcome } from './outcome.ts';
+import { wildcard } from './wildcard.ts';
+
+/** Options of `forModel`. */
+export interface ForModelOptions {
+  /**
+   * What the model can be shown: kinds of parts (`image`, `resource_link`) and mime types of media (`image/png`), where `*` stands for any
+   * characters. Text always passes; what is not among these is described in its place. Default: everything.
+   */
+  readonly accepts?: readonly string[];
+}
 
 /**
  * What to send back to the model: the content, with the notes it has to know. `content` itself stays as it was. Blank text parts
  * are left out, and where nothing is left it says so, for providers refuse blank text; they refuse half a surrogate pair as well,
  * which is replaced.
+ *
+ * @throws TypeError naming the option and what is allowed.
  */
-export function forModel(result: ToolOutcome): Content {
+export function forModel(result: ToolOutcome, options: ForModelOptions = {}): Content {
+  // `results.map(forModel)` hands in a place.
+  if (typeof options !== 'number') checkOptions('forModel', options, FOR_MODEL_OPTIONS);
   const notes = result.notes.filter((note) => note.forModel === true).map((note) => `[${note.message}]`);
-  const { content } = result;
+  const content = accepted(result.content, options.accepts);
   if (typeof content === 'string')
     return [isBlank(content) ? NO_OUTPUT : content, ...notes].join('\n\n').toWellFormed();
   const told = content.every(isFit) ? content : content.filter((part) => !isBlankPart(part)).map(wellFormed);
   const parts = told.length === 0 ? [{ type: 'text', text: NO_OUTPUT } as const] : told;
   return notes.length === 0 ? parts : [...parts, { type: 'text', text: notes.join('\n\n').toWellFormed() }];
+}
+
+const KINDS: readonly ContentPart['type'][] = ['text', 'image', 'audio', 'video', 'file', 'resource_link'];
+const FOR_MODEL_OPTIONS: OptionChecks = {
+  accepts: isListOf(
+    isKindOrMimeType,
+    `an array of kinds (${KINDS.join(', ')}) and mime types, such as image/png or audio/*`,
+  ),
+};
+
+/** A misspelt kind would fit nothing, and all parts of that kind would be left out. */
+function isKindOrMimeType(entry: unknown): boolean {
+  return typeof entry === 'string' && (entry.includes('/') || KINDS.some(wildcard(entry)));
+}
+
+function accepted(content: Content, accepts: readonly string[] | undefined): Content {
+  if (accepts === undefined || typeof content === 'string') return content;
+  const patterns = accepts.map((entry) => wildcard(bareMimeType(entry)));
+  const told = content.map((part) => (part.type === 'text' || isAccepted(part, patterns) ? part : described(part)));
+  return told.every((part, index) => part === content[index]) ? content : told;
+}
+
+function isAccepted(part: MediaPart | ResourceLinkPart, patterns: readonly ((word: string) => boolean)[]): boolean {
+  // A picture of an unknown type is some `image/…`, but nobody knows which. A link is not what it leads to.
+  const mimeType = part.type === 'resource_link' ? '' : (mimeTypeOf(part) ?? `${part.type}/`);
+  return patterns.some((fits) => fits(part.type) || fits(mimeType));
+}
+
+function described(part: MediaPart | ResourceLinkPart): ContentPart {
+  return { type: 'text', text: `[${describePart(part)} left out: it cannot be shown here.]` };
 }
 
 const NO_OUTPUT = '(no output)';

@@ -43,8 +43,9 @@ export {
   toolError,
   toToolError,
 } from './error.ts';
-export { forModel } from './for-model.ts';
+export { type ForModelOptions, forModel } from './for-model.ts';
 export type { FromJsonSchema, InferInput } from './infer-input.ts';
+export { closeDangling, type HistoryShape, interrupted } from './interrupted.ts';
 export { returnedValue } from './invoke.ts';
 export { cloneJson, copyJson, isPlainObject, type JsonObject, type JsonValue, kindOf, toJson } from './json.ts';
 export { type JsonReading, jsonFaultIndex, readJson, type Slip } from './json-reader.ts';
@@ -52,6 +53,7 @@ export type { SettleListener } from './keeper.ts';
 export { controlOf } from './layer.ts';
 export { type ListedOptions, listed } from './listed.ts';
 export { isPromise, type MaybePromise } from './maybe-promise.ts';
+export { describePart, mediaBytes } from './media.ts';
 export { after, compose, type Middleware, type Next, named } from './middleware.ts';
 export {
   type ByTool,

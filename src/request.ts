@@ -1,4 +1,4 @@
-import { MalformedArguments, NOTHING, type ReadArguments, readArguments } from './arguments.ts';
+import { MalformedArguments, NOTHING, type ReadArguments, RepairedArguments, readArguments } from './arguments.ts';
 import { type Progress, ToolCall } from './call.ts';
 import { ToolContext } from './context.ts';
 import { describeError } from './error.ts';
@@ -107,8 +107,8 @@ function checkedCopy<Options extends DispatchOptions>(owner: string, options: Op
 
 /** The call as it goes into the result: safe to keep and to replay, whatever was sent. */
 export function requestedCall(request: ToolCallRequest, input: JsonObject): RequestedCall {
-  const { id, arguments: raw } = request;
-  const name = typeof request.name === 'string' ? request.name : '';
+  const { id, name: given, arguments: raw } = request;
+  const name = typeof given === 'string' ? given : '';
   if (typeof id !== 'string') return typeof raw === 'string' ? { name, input, rawArguments: raw } : { name, input };
   return typeof raw === 'string' ? { id, name, input, rawArguments: raw } : { id, name, input };
 }
@@ -118,6 +118,17 @@ export function readableCall(request: ToolCallRequest): RequestedCall {
   const id = readable(() => request.id);
   const name = readable(() => request.name);
   return requestedCall({ id, name } as ToolCallRequest, NOTHING);
+}
+
+/** The call as a dispatcher that repairs arguments has it in the result. Total. */
+export function requestedIn(request: ToolCallRequest): RequestedCall {
+  try {
+    const read = requestedArguments(request, () => true);
+    if (read instanceof MalformedArguments) return requestedCall(request, NOTHING);
+    return requestedCall(request, read instanceof RepairedArguments ? read.input : read);
+  } catch {
+    return readableCall(request);
+  }
 }
 
 function readable<Value>(read: () => Value): Value | undefined {

@@ -6,11 +6,12 @@ import * as testing from 'toolonion/testing';
 // A name that is added, renamed or removed is a decision, to be written in CHANGELOG.md.
 
 const coreNames = `
-  AbortReason MAX_DELAY_MS MalformedArguments PermissionCheck REDACTED ReadonlyToolRegistry Schedule TimeLimit ToolCall
-  ToolContext ToolFailure ToolOutput ToolRegistry after canonicalJson checkOptions cloneJson codeOf compose controlOf copyJson createDispatcher
-  cutTexts deepFreeze defineTool describeError extensionKey fail failure forModel isBoolean isBound isConcurrencySafe
+  AbortReason MAX_DELAY_MS MalformedArguments PermissionCheck REDACTED ReadonlyToolRegistry Schedule TimeLimit ToolCall ToolContext
+  ToolFailure ToolOutput ToolRegistry after canonicalJson checkOptions cloneJson closeDangling codeOf compose controlOf copyJson
+  createDispatcher cutTexts deepFreeze defineTool describeError describePart extensionKey fail failure forModel interrupted
+  isBoolean isBound isConcurrencySafe
   isContent isContentPart isCount isFunction isJsonLonger isLimitMs isListOf isOneOf isOutcome isPlainObject isPromise
-  isStandardSchema isTool jsonFaultIndex kindOf listed mapSubschemas named namespaced nearestNames notFound perTool perToolCheck printable readJson redactor returnedValue settingKey shrinkJson
+  isStandardSchema isTool jsonFaultIndex kindOf listed mapSubschemas mediaBytes named namespaced nearestNames notFound perTool perToolCheck printable readJson redactor returnedValue settingKey shrinkJson
   similarity
   sizeOf stopped succeed suspended systemClock textOf timersOf toJson toOutput toToolError toolError unrunnable wildcard withNote
 `;

@@ -1,6 +1,11 @@
+import { spawn } from 'node:child_process';
 import { getEventListeners } from 'node:events';
+import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import {
+  closeDangling,
   createDispatcher,
   type DispatcherOptions,
   defineTool,
@@ -12,7 +17,10 @@ import {
   type ToolDispatchResult,
 } from 'toolonion';
 import { allowAll, type PermissionOptions, standard } from 'toolonion/middleware';
+import { firstOf, jsonLines } from '../support/command.ts';
 import { ManualClock, turns } from '../support/manual-clock.ts';
+import { root } from '../support/pages.ts';
+import { finished } from '../support/process.ts';
 
 const say = defineTool({
   name: 'say',
@@ -378,6 +386,64 @@ describe('D05', () => {
     await turns();
     expect(late).toEqual([['c1', 'done after all']]);
     expect(JSON.stringify(result)).toBe(before);
+  });
+});
+
+describe('D07', () => {
+  type Message =
+    | { readonly role: 'user'; readonly content: string }
+    | { readonly role: 'assistant'; readonly toolCalls: readonly ToolCallRequest[] }
+    | { readonly role: 'tool'; readonly toolCallId: string; readonly content: ToolDispatchResult['content'] };
+
+  const linesOf = (messages: readonly Message[]) => messages.map((message) => `${JSON.stringify(message)}\n`).join('');
+  const close = (messages: readonly Message[]) =>
+    closeDangling(messages, {
+      calls: (message) => (message.role === 'assistant' ? message.toolCalls : []),
+      answers: (message) => (message.role === 'tool' ? [message.toolCallId] : []),
+      answer: ({ toolCallId, content }) => ({ role: 'tool', toolCallId, content }),
+    });
+
+  test('D07: the calls of a process that was killed are closed after the restart, and none of them runs', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'toolonion-'));
+    try {
+      const [stored, effects] = [join(directory, 'history.jsonl'), join(directory, 'effects')];
+      const toolCalls = ['work', 'hang', 'work'].map((name, index) => ({ id: `c${index}`, name, arguments: '{}' }));
+      const asked: readonly Message[] = [
+        { role: 'user', content: 'Do it.' },
+        { role: 'assistant', toolCalls },
+      ];
+      await writeFile(stored, linesOf(asked));
+
+      const child = spawn(
+        process.execPath,
+        ['--import', 'tsx', join('test', 'support', 'killed-run.ts'), stored, effects],
+        { cwd: root },
+      );
+      const ended = finished(child);
+      expect(await firstOf(child.stdout)).toBe('hangs');
+      child.kill('SIGKILL');
+      expect(await ended).toEqual({ code: null, stdout: 'hangs', stderr: '' });
+
+      const left = jsonLines<Message>(await readFile(stored, 'utf8'));
+      expect(left).toEqual([...asked, { role: 'tool', toolCallId: 'c0', content: 'done' }]);
+      const closed = close([...left, { role: 'user', content: 'Go on.' }]);
+      const unknown = expect.stringMatching(/^The run was interrupted .* Check before you call it again\.$/);
+      expect(closed).toEqual([
+        ...left,
+        { role: 'tool', toolCallId: 'c1', content: unknown },
+        { role: 'tool', toolCallId: 'c2', content: unknown },
+        { role: 'user', content: 'Go on.' },
+      ]);
+      expect(await readFile(effects, 'utf8')).toBe('c0\nc1\n');
+
+      // What is stored again has nothing left to close.
+      await appendFile(stored, linesOf(closed.slice(left.length)));
+      const again = jsonLines<Message>(await readFile(stored, 'utf8'));
+      expect(again).toEqual(closed);
+      expect(close(again)).toBe(again);
+    } finally {
+      await rm(directory, { recursive: true });
+    }
   });
 });
 

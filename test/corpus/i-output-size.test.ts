@@ -231,6 +231,16 @@ test('I08: bytes are described, not shown, where the host takes none', async () 
   expect((await answered(() => zip, limits)).content).toEqual(described('application/zip'));
 });
 
+test('I08: where the caller says what the model can be shown, anything else is described: its kind and its bytes', async () => {
+  const zip = { type: 'file', mimeType: 'application/zip', data: Buffer.alloc(3000).toString('base64') };
+  const result = await answered(() => ({ content: [screenshot, zip], structured: { files: 1 } }));
+  const described = says('[file of 3000 bytes (application/zip) left out: it cannot be shown here.]');
+  expect(forModel(result, { accepts: ['image'] })).toEqual([screenshot, described]);
+  expect(forModel(result, { accepts: ['image', 'application/*'] })).toBe(result.content);
+  expect(forModel(result)).toBe(result.content);
+  expect(result).toMatchObject({ content: [screenshot, zip], structured: { files: 1 } });
+});
+
 test('I08: bytes that a tool embeds are a file like any other', async () => {
   const blob = 'A'.repeat(40_000);
   const resource = { uri: 'file:///a', mimeType: 'application/zip', blob };

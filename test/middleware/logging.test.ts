@@ -316,10 +316,16 @@ describe('what a line holds', () => {
       { ...media, data: new Uint8Array(20_000) },
       { ...media, data: 'AAAA' },
       { ...media, url: 'https://h/a' },
+      { ...media, url: 'data:image/png;base64,AAAA' },
     ];
     const { dispatch, lines } = setUp(() => parts, { values: true });
     await dispatch();
-    expect(lines[0]?.['output']).toEqual([{ ...media, data: '20000 bytes' }, { ...media, data: '3 bytes' }, parts[2]]);
+    expect(lines[0]?.['output']).toEqual([
+      { ...media, data: '20000 bytes' },
+      { ...media, data: '3 bytes' },
+      parts[2],
+      { ...media, url: '3 bytes' },
+    ]);
   });
 
   test.each<[string, unknown]>([

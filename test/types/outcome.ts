@@ -1,5 +1,7 @@
 import {
+  type Content,
   type ContentPart,
+  closeDangling,
   createDispatcher,
   type Executed,
   fail,
@@ -8,6 +10,7 @@ import {
   type JsonValue,
   PermissionCheck,
   type ToolCall,
+  type ToolCallRequest,
   type ToolDispatchResult,
   type ToolErrorCode,
   ToolFailure,
@@ -142,3 +145,25 @@ PermissionCheck.modify({ on: new Date() });
 export const maybe: PermissionCheck = { type: 'maybe' };
 // @ts-expect-error: the prompt is missing
 export const silent: PermissionCheck = { type: 'ask' };
+
+// The history of a host has its own messages.
+
+type Message =
+  | { readonly role: 'assistant'; readonly calls: readonly ToolCallRequest[] }
+  | { readonly role: 'tool'; readonly id: string; readonly text: Content };
+declare const history: readonly Message[];
+
+const shape = {
+  calls: (message: Message) => (message.role === 'assistant' ? message.calls : []),
+  answers: (message: Message) => (message.role === 'tool' ? [message.id] : []),
+};
+const closed = closeDangling(history, {
+  ...shape,
+  answer: ({ toolCallId, content }) => ({ role: 'tool', id: toolCallId, text: content }),
+});
+export type Closed = Expect<Equal<typeof closed, readonly Message[]>>;
+
+// @ts-expect-error: what is put in is a message as well
+closeDangling(history, { ...shape, answer: ({ toolCallId }) => ({ role: 'tool', id: toolCallId }) });
+// @ts-expect-error: the shape says how calls are answered
+closeDangling(history, shape);
