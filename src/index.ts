@@ -53,6 +53,7 @@ export {
   isBoolean,
   isCount,
   isFunction,
+  isLimit,
   isLimitMs,
   isListOf,
   isOneOf,

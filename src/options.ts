@@ -59,6 +59,14 @@ export function isCount(least: number): OptionCheck {
     (Number.isSafeInteger(value) && (value as number) >= least) || `a whole number of at least ${least}`;
 }
 
+/** A whole number of at least `least`, or Infinity for no limit. */
+export function isLimit(least: number): OptionCheck {
+  return (value) =>
+    value === Number.POSITIVE_INFINITY ||
+    isCount(least)(value) === true ||
+    `a whole number of at least ${least}, or Infinity`;
+}
+
 /** Other values for some tools. */
 export interface ByTool<Value> {
   readonly default?: Value;

@@ -9,7 +9,7 @@ const coreNames = `
   AbortReason MAX_DELAY_MS MalformedArguments PermissionCheck REDACTED ReadonlyToolRegistry TimeLimit ToolCall
   ToolContext ToolFailure ToolOutput ToolRegistry after canonicalJson checkOptions cloneJson codeOf compose controlOf copyJson createDispatcher
   cutTexts deepFreeze defineTool describeError extensionKey fail failure forModel isBoolean isConcurrencySafe
-  isContent isContentPart isCount isFunction isJsonLonger isLimitMs isListOf isOneOf isOutcome isPlainObject isPromise
+  isContent isContentPart isCount isFunction isJsonLonger isLimit isLimitMs isListOf isOneOf isOutcome isPlainObject isPromise
   isStandardSchema isTool jsonFaultIndex kindOf listed mapSubschemas named namespaced nearestNames notFound perTool perToolCheck printable readJson redactor returnedValue settingKey shrinkJson
   similarity
   sizeOf stopped succeed suspended systemClock textOf timersOf toJson toOutput toToolError toolError unrunnable wildcard withNote
