@@ -16,8 +16,8 @@ const coreNames = `
 `;
 
 const middlewareNames = `
-  allowAll denyAll logging orderWarnings outputLimit outputValidation permission policy prepareArguments readOnlyAllowed rules standard timeout
-  timeoutMs unknownTool validation
+  allowAll denyAll directoryStore logging memoryStore orderWarnings outputLimit outputValidation permission policy prepareArguments
+  readOnlyAllowed readResultTool rules standard timeout timeoutMs unknownTool validation
 `;
 
 const testingNames = 'emptyTrace measure spansOf tracedIn withProbes';
