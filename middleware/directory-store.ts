@@ -113,13 +113,11 @@ function hashOf(sessionId: string): string {
 }
 
 async function slice(path: string, total: number, { from, length }: ByteRange): Promise<StoredBytes | undefined> {
-  // No link is followed, and no pipe waited for.
-  const file = await unlessAbsent(open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK));
+  const file = await unlessAbsent(open(path, constants.O_RDONLY | constants.O_NOFOLLOW));
   if (file === undefined) return undefined;
   try {
-    const stats = await file.stat();
     // Of another size it has been changed, and is no answer of any tool.
-    if (!stats.isFile() || stats.size !== total) return undefined;
+    if ((await file.stat()).size !== total) return undefined;
     const bytes = new Uint8Array(Math.max(0, Math.min(length, total - from)));
     const { bytesRead } = await file.read(bytes, 0, bytes.length, from);
     return { bytes: bytes.subarray(0, bytesRead), total };

@@ -66,6 +66,16 @@ test('what an earlier process left behind goes by age and by number, half-writte
   expect(readdirSync(path)).toHaveLength(2);
 });
 
+test('the oldest goes first, whoever has stored it, and whichever was written last', async () => {
+  const path = directory();
+  const at = (now: number) => directoryStore(path, { maxResults: 2, now: () => now });
+  const newer = await put(at(1000), 'newer');
+  const older = await put(at(900), 'older');
+  const newest = await put(at(2000), 'newest');
+  const texts = await Promise.all([older, newer, newest].map((id) => kept(at(2000), id)));
+  expect(texts).toEqual([undefined, 'newer', 'newest']);
+});
+
 test('a file that is just being written is left to whoever writes it, and is not read', async () => {
   const path = directory();
   const store = directoryStore(path);
@@ -101,9 +111,10 @@ test('a symbolic link is not followed, nor is its target removed', async () => {
   await put(store, 'ghi');
   await put(store, 'jkl');
   expect(readFileSync(secret, 'utf8')).toBe('abc');
+  expect(readFileSync(file, 'utf8')).toBe('abc');
 });
 
-test('a file that somebody has changed is not found, or it would pass for the answer of a tool', async () => {
+test('a file that somebody has cut off is not found, or what is left would pass for the answer of a tool', async () => {
   const path = directory();
   const store = directoryStore(path);
   const id = await put(store, 'abcdef');
@@ -126,6 +137,14 @@ test('what cannot be written is told, and nothing is left of it', async () => {
   await expect(put(directoryStore(join(path, 'file')), 'abc')).rejects.toMatchObject({ code: 'EEXIST' });
   await expect(put(directoryStore(join(path, 'file', 'x')), 'abc')).rejects.toMatchObject({ code: 'ENOTDIR' });
   expect(readdirSync(path)).toEqual(['file']);
+});
+
+test('where the limits cannot be kept nothing is, or the directory would grow without end', async () => {
+  const path = directory();
+  const times = [5];
+  const now = () => times.pop() ?? raise('no time');
+  await expect(put(directoryStore(path, { now }), 'abc')).rejects.toThrow('no time');
+  expect(readdirSync(path)).toEqual([]);
 });
 
 // The superuser may write everywhere.
@@ -184,3 +203,7 @@ test('a relative path is meant from where the process is when the store is made'
 test.each([undefined, '', 5])('the path %p is refused', (path) => {
   expect(() => directoryStore(path as string)).toThrow('directoryStore takes the path of a directory');
 });
+
+function raise(message: string): never {
+  throw new Error(message);
+}

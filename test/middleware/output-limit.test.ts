@@ -654,6 +654,30 @@ describe('a store is not asked', () => {
   });
 });
 
+test('a store is not asked for a call that was aborted', async () => {
+  const controller = new AbortController();
+  const put = () => raise('asked');
+  const work = defineTool({
+    name: 'work',
+    description: 'Works.',
+    execute: () => {
+      controller.abort();
+      return 'x'.repeat(1000);
+    },
+  });
+  const { seen, look } = lookout();
+  const middleware = [look('passed'), outputLimit({ store: { put, read: () => undefined }, limit: 300 })];
+  await createDispatcher({ tools: [work], middleware }).dispatch({ name: 'work' }, { signal: controller.signal });
+  await turns();
+  expect(seen['passed']?.notes[1]?.message).toBe('The whole text could not be kept: the call was aborted.');
+});
+
+test('a store may answer with anything that can be awaited', async () => {
+  const put = () => ({ then: (resolve: (id: string) => void) => resolve('an id') });
+  const store = { put, read: () => undefined } as unknown as ResultStore;
+  expect(calledFor((await stored('x'.repeat(1000), { store, limit: 300 })).content).id).toBe('an id');
+});
+
 test('the store is told whose the text is', async () => {
   const owners: unknown[] = [];
   const store: ResultStore = { put: (_, owner) => String(owners.push(owner)), read: () => undefined };

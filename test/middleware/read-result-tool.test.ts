@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import {
   createDispatcher,
+  defineTool,
   type JsonObject,
   type Middleware,
   namespaced,
@@ -97,6 +98,13 @@ describe.each<[string, () => ResultStore]>([
       }),
       { numRuns: 60 },
     );
+  });
+
+  test('have a byte order mark like any other character, wherever it stands', async () => {
+    const store = make();
+    const text = '\ufeffa\ufeff\ufeffb';
+    const all = await pages(store, await put(store, text), 4);
+    expect(all.map((page) => page.text)).toEqual(['\ufeffa', '\ufeff\ufeff', 'b']);
   });
 
   test('of one line of 5 MB are read from any place', async () => {
@@ -226,6 +234,14 @@ test('outputLimit leaves its pages alone, however small the limit is, and under 
       expect(notes).toEqual([]);
     }
   }
+});
+
+test('outputLimit cuts what another tool answers in the place of the reader', async () => {
+  const reader = readResultTool(memoryStore());
+  const work = defineTool({ name: 'work', description: 'Works.', execute: () => 'x'.repeat(1000) });
+  const reroutes: Middleware = (call, next) => next(call.with({ tool: work }));
+  const { content } = await read([reader], { id: 'x' }, [outputLimit({ limit: 10 }), reroutes]);
+  expect(content).toHaveLength(10);
 });
 
 test.each([
