@@ -12,6 +12,7 @@ import {
   isLimit,
   isLimitMs,
   isOneOf,
+  isPromise,
   type JsonValue,
   type Keep,
   type Marker,
@@ -118,7 +119,8 @@ export function outputLimit(options: OutputLimitOptions = {}): Middleware {
   const structuredLimitOf = perTool(options.structuredLimit, 200_000);
 
   return named('outputLimit', function outputLimit(call, next) {
-    return after(next(call), (outcome) => limit(call, outcome));
+    const outcome = next(call);
+    return isPromise(outcome) ? outcome.then((settled) => limit(call, settled)) : limit(call, outcome);
   });
 
   function limit(call: ToolCall, outcome: ToolOutcome): MaybePromise<ToolOutcome> {
