@@ -1,4 +1,5 @@
 import {
+  after,
   type Content,
   type ContentPart,
   type CutOptions,
@@ -6,14 +7,16 @@ import {
   copyJson,
   cutTexts,
   type DispatchNote,
-  isBound,
   isFunction,
   isJsonLonger,
+  isLimit,
+  isLimitMs,
   isOneOf,
   isPromise,
   type JsonValue,
   type Keep,
   type Marker,
+  type MaybePromise,
   type MediaPart,
   type Middleware,
   named,
@@ -32,6 +35,8 @@ import {
   toJson,
   withNote,
 } from '../src/index.ts';
+import { readingOn, storeOf } from './read-result-tool.ts';
+import { isResultStore, keep, type ResultStore } from './result-store.ts';
 
 /** Options of `outputLimit`. A limit may be Infinity. */
 export interface OutputLimitOptions {
@@ -53,21 +58,32 @@ export interface OutputLimitOptions {
   readonly structuredLimit?: PerTool<number>;
   /** The text that stands where something was left out. Default: one that tells how much, and to ask for less at a time. */
   readonly marker?: Marker;
+  /**
+   * Where the whole text is kept once it has been cut. Where the tools of the call include a `readResultTool` of this store, the model
+   * is told to read on with it. Default: nowhere.
+   */
+  readonly store?: ResultStore;
+  /** Milliseconds the store may take before the answer goes on without it. Default: 5,000. */
+  readonly storeLimitMs?: number;
 }
 
 const REMEDY = 'ask for less at a time: narrower arguments, a page, a range.';
 
-const leftOutMarker: Marker = (leftOut, total, unit) =>
-  `\n[… ${leftOut} of ${total} ${unit} left out. To see them, ${REMEDY}]\n`;
+function markerWith(remedy: (before: number) => string): Marker {
+  return (leftOut, total, unit, before) =>
+    `\n[… ${leftOut} of ${total} ${unit} left out. To see them, ${remedy(before)}]\n`;
+}
+
+const usualMarker = markerWith(() => REMEDY);
 
 /** A host's marker whose faults cost no answer. */
 function trusty(marker: Marker): Marker {
   return (...sizes) => {
     try {
       const text: unknown = marker(...sizes);
-      return typeof text === 'string' ? text : leftOutMarker(...sizes);
+      return typeof text === 'string' ? text : usualMarker(...sizes);
     } catch {
-      return leftOutMarker(...sizes);
+      return usualMarker(...sizes);
     }
   };
 }
@@ -86,15 +102,17 @@ const FREE_FIELDS = 200;
  */
 export function outputLimit(options: OutputLimitOptions = {}): Middleware {
   checkOptions('outputLimit', options, {
-    limit: perToolCheck(isBound(1)),
+    limit: perToolCheck(isLimit(1)),
     unit: isOneOf('characters', 'bytes'),
     keep: perToolCheck(isOneOf('head', 'tail', 'both')),
-    mediaLimit: perToolCheck(isBound(0)),
-    structuredLimit: perToolCheck(isBound(0)),
+    mediaLimit: perToolCheck(isLimit(0)),
+    structuredLimit: perToolCheck(isLimit(0)),
     marker: isFunction,
+    store: isResultStore,
+    storeLimitMs: isLimitMs,
   });
-  const { unit = 'characters' } = options;
-  const marker = options.marker === undefined ? leftOutMarker : trusty(options.marker);
+  const { unit = 'characters', store, storeLimitMs = 5_000 } = options;
+  const marker = options.marker === undefined ? usualMarker : trusty(options.marker);
   const limitOf = perTool(options.limit, 50_000);
   const keepOf = perTool<Keep>(options.keep, 'both');
   const mediaLimitOf = perTool(options.mediaLimit, 5_000_000);
@@ -105,18 +123,46 @@ export function outputLimit(options: OutputLimitOptions = {}): Middleware {
     return isPromise(outcome) ? outcome.then((settled) => limit(call, settled)) : limit(call, outcome);
   });
 
-  function limit(call: ToolCall, outcome: ToolOutcome): ToolOutcome {
+  function limit(call: ToolCall, outcome: ToolOutcome): MaybePromise<ToolOutcome> {
     if (outcome.control !== undefined) return outcome;
-    const { resolvedToolName: name, content, structured } = outcome;
+    const { resolvedToolName: name, content } = outcome;
     const most = limitOf(name);
-    const small = fits(content, most, unit)
-      ? outcome
-      : limitContent(outcome, { limit: most, unit, keep: keepOf(name), marker }, mediaLimitOf(name));
-    if (structured === undefined || call.tool?.outputSchema !== undefined) return small;
-    return isJsonLonger(structured, structuredLimitOf(name))
-      ? withoutStructured(small, structuredLimitOf(name))
-      : small;
+    if (fits(content, most, unit) || isPage(call, outcome)) return limitStructured(call, outcome);
+    const cut = { limit: most, unit, keep: keepOf(name), marker };
+    const limited = limitContent(outcome, cut, mediaLimitOf(name), (text) => putAway(call, text));
+    return after(limited, (small) => limitStructured(call, small));
   }
+
+  function limitStructured(call: ToolCall, outcome: ToolOutcome): ToolOutcome {
+    const { resolvedToolName: name, structured } = outcome;
+    if (structured === undefined || call.tool?.outputSchema !== undefined) return outcome;
+    const most = structuredLimitOf(name);
+    return isJsonLonger(structured, most) ? withoutStructured(outcome, most) : outcome;
+  }
+
+  function putAway(call: ToolCall, text: string): MaybePromise<PutAway> {
+    if (store === undefined) return { notes: [] };
+    return after(keep(store, text, call, storeLimitMs), (kept) => {
+      if ('fault' in kept) return { notes: [notStored(kept.fault)] };
+      const notes = [stored(kept.id)];
+      const reader = call.tools.tools.find((tool) => storeOf(tool) === store);
+      return reader === undefined ? { notes } : { notes, readOn: (from) => readingOn(reader.name, kept.id, from) };
+    });
+  }
+}
+
+/** What became of a text that the store was given. */
+interface PutAway {
+  readonly notes: readonly DispatchNote[];
+  /** What the model can do to read on from a byte; undefined where it can do nothing. */
+  readonly readOn?: (from: number) => string;
+}
+
+type Keeper = (text: string) => MaybePromise<PutAway>;
+
+/** Whether an answer is a page of another one: it has a limit of its own, and where it was cut there would be no way to read on. */
+function isPage({ tool }: ToolCall, { resolvedToolName }: ToolOutcome): boolean {
+  return tool?.name === resolvedToolName && storeOf(tool) !== undefined;
 }
 
 /** The usual answer, told apart without counting bytes: no character has more than three of them. */
@@ -125,20 +171,27 @@ function fits(content: Content, limit: number, unit: SizeUnit): boolean {
   return content.length * (unit === 'bytes' ? 3 : 1) <= limit;
 }
 
-function limitContent(outcome: ToolOutcome, cut: CutOptions, mediaLimit: number): ToolOutcome {
+function limitContent(
+  outcome: ToolOutcome,
+  cut: CutOptions,
+  mediaLimit: number,
+  keeper: Keeper,
+): MaybePromise<ToolOutcome> {
   const { content, error } = outcome;
   const given = typeof content === 'string' ? [{ type: 'text', text: content } as const] : content;
   const whole = withoutLarge(given, cut, mediaLimit);
-  const { texts, notes } = limitTexts(whole.map(textOf), cut);
-  const parts = whole.flatMap((part, index) => withText(part, texts[index] as string));
-  const replaced = whole.filter((part, index) => part !== given[index]).length;
-  if (parts.length === given.length && parts.every((part, index) => part === given[index])) return outcome;
-  return {
-    ...outcome,
-    content: typeof content === 'string' ? (texts[0] as string) : parts,
-    notes: [...outcome.notes, ...notes, ...(replaced === 0 ? [] : [note(`Parts left out whole: ${replaced}.`)])],
-    ...(error && { error: limitError(error, cut) }),
-  };
+  return after(limitTexts(whole.map(textOf), cut, keeper), ({ texts, notes }) => {
+    const parts = whole.flatMap((part, index) => withText(part, texts[index] as string));
+    const replaced = whole.filter((part, index) => part !== given[index]).length;
+    if (parts.length === given.length && parts.every((part, index) => part === given[index])) return outcome;
+    const more = replaced === 0 ? notes : [...notes, truncated(`Parts left out whole: ${replaced}.`)];
+    return {
+      ...outcome,
+      content: typeof content === 'string' ? (texts[0] as string) : parts,
+      notes: [...outcome.notes, ...more],
+      ...(error && { error: limitError(error, cut) }),
+    };
+  });
 }
 
 /** The parts, with a few words in the place of each there is no room for. */
@@ -199,18 +252,40 @@ interface LimitedTexts {
 }
 
 /** Cuts texts to one limit. One that is JSON is shrunk to the size the cut leaves it, and stays JSON. */
-function limitTexts(texts: readonly string[], cut: CutOptions): LimitedTexts {
-  const kept = cutTexts(texts, cut);
-  if (kept === texts) return { texts, notes: [] };
-  const small = kept.map((text, index) =>
-    text === '' || text === texts[index] ? text : shrunk(texts[index] as string, text, cut),
-  );
-  const size = texts.reduce((sum, text) => sum + sizeOf(text, cut.unit), 0);
-  if (small.every((text, index) => text === kept[index]))
-    return { texts: small, notes: [note(`The answer had ${size} ${cut.unit}; the limit is ${cut.limit}.`)] };
-  // JSON has no place for the marker.
-  const message = `This is a shortened view of an answer of ${size} ${cut.unit}. To see more, ${REMEDY}`;
-  return { texts: small, notes: [{ ...note(message), forModel: true }] };
+function limitTexts(texts: readonly string[], cut: CutOptions, keeper: Keeper): MaybePromise<LimitedTexts> {
+  const { limit, unit } = cut;
+  const size = texts.reduce((sum, text) => sum + sizeOf(text, unit), 0);
+  if (size <= limit) return { texts, notes: [] };
+  const spoken = texts.filter((text) => text !== '');
+  return after(keeper(spoken.join('\n')), ({ notes, readOn }) => {
+    const remedy = (before: number) => (readOn === undefined ? REMEDY : `${readOn(byteAt(spoken, before, unit))}.`);
+    const marker = cut.marker === usualMarker ? markerWith(remedy) : cut.marker;
+    const kept = cutTexts(texts, { ...cut, marker });
+    const small = kept.map((text, index) =>
+      text === '' || text === texts[index] ? text : shrunk(texts[index] as string, text, cut),
+    );
+    const isCut = small.every((text, index) => text === kept[index]);
+    const isTold =
+      readOn === undefined || (marker !== cut.marker && sizeOf(marker(size, size, unit, size), unit) <= limit);
+    if (isCut && isTold)
+      return { texts: small, notes: [truncated(`The answer had ${size} ${unit}; the limit is ${limit}.`), ...notes] };
+    // JSON has no place for the marker, nor has a small limit; and a host's marker knows of no store.
+    const message = `This is a shortened view of an answer of ${size} ${unit}. To see more, ${remedy(0)}`;
+    return { texts: small, notes: [{ ...truncated(message), forModel: true }, ...notes] };
+  });
+}
+
+/** Where something stands in texts joined by newlines, in bytes, given how much of the texts stands before it. */
+function byteAt(texts: readonly string[], before: number, unit: SizeUnit): number {
+  let left = before;
+  let bytes = 0;
+  for (const text of texts) {
+    const size = sizeOf(text, unit);
+    if (left <= size) return bytes + (unit === 'bytes' ? left : Buffer.byteLength(text.slice(0, left)));
+    left -= size;
+    bytes += Buffer.byteLength(text) + 1;
+  }
+  return bytes;
 }
 
 function shrunk(text: string, kept: string, cut: CutOptions): string {
@@ -221,7 +296,6 @@ function shrunk(text: string, kept: string, cut: CutOptions): string {
   return sizeOf(json, cut.unit) <= size ? json : kept;
 }
 
-/** The value of JSON text of an object or array. */
 /** The JSON a text is, if a shorter text of it would still say the same: a number must not become another one. */
 function jsonOf(text: string): JsonValue | undefined {
   if (!/^\s*[[{]/.test(text)) return undefined;
@@ -243,9 +317,21 @@ function limitError(error: ToolError, cut: CutOptions): ToolError {
 
 function withoutStructured(outcome: ToolOutcome, limit: number): ToolOutcome {
   const { structured: _, ...rest } = outcome;
-  return withNote(rest, note(`The structured answer was left out: it is longer than ${limit} characters of JSON.`));
+  return withNote(
+    rest,
+    truncated(`The structured answer was left out: it is longer than ${limit} characters of JSON.`),
+  );
 }
 
-function note(message: string): DispatchNote {
+function truncated(message: string): DispatchNote {
   return { type: 'truncated', by: 'outputLimit', message };
+}
+
+function stored(id: string): DispatchNote {
+  return { type: 'stored', by: 'outputLimit', message: `The whole text is kept as ${JSON.stringify(id)}.` };
+}
+
+function notStored(fault: string): DispatchNote {
+  const message = `The whole text could not be kept: ${fault}.`;
+  return { type: 'not_stored', by: 'outputLimit', message, forModel: true };
 }

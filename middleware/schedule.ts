@@ -1,4 +1,4 @@
-import { checkOptions, isBound, isFunction, type Middleware, Schedule, type ScheduleOptions } from '../src/index.ts';
+import { checkOptions, isFunction, isLimit, type Middleware, Schedule, type ScheduleOptions } from '../src/index.ts';
 
 export type { ScheduleOptions } from '../src/index.ts';
 
@@ -13,6 +13,6 @@ export type { ScheduleOptions } from '../src/index.ts';
  * @example schedule({ concurrency: 8 })
  */
 export function schedule(options: ScheduleOptions = {}): Middleware {
-  checkOptions('schedule', options, { concurrency: isBound(1), scope: isFunction });
+  checkOptions('schedule', options, { concurrency: isLimit(1), scope: isFunction });
   return new Schedule(options).layer('schedule');
 }

@@ -59,10 +59,12 @@ export function isCount(least: number): OptionCheck {
     (Number.isSafeInteger(value) && (value as number) >= least) || `a whole number of at least ${least}`;
 }
 
-/** A bound: a whole number of at least `least`, or Infinity for none. */
-export function isBound(least: number): OptionCheck {
+/** A whole number of at least `least`, or Infinity for no limit. */
+export function isLimit(least: number): OptionCheck {
   return (value) =>
-    value === Number.POSITIVE_INFINITY || isCount(least)(value) === true || `${isCount(least)(0.5)}, or Infinity`;
+    value === Number.POSITIVE_INFINITY ||
+    isCount(least)(value) === true ||
+    `a whole number of at least ${least}, or Infinity`;
 }
 
 /** Other values for some tools. */

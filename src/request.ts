@@ -3,7 +3,7 @@ import { type Progress, ToolCall } from './call.ts';
 import { ToolContext } from './context.ts';
 import { describeError } from './error.ts';
 import { isPlainObject, type JsonObject } from './json.ts';
-import { checkOptions, isBoolean, isBound, isFunction, isListOf, isOneOf, type OptionChecks } from './options.ts';
+import { checkOptions, isBoolean, isFunction, isLimit, isListOf, isOneOf, type OptionChecks } from './options.ts';
 import type { RequestedCall, ToolDispatchResult } from './outcome.ts';
 import { isSetting, type Setting } from './settings.ts';
 
@@ -71,7 +71,7 @@ const OPTIONS: OptionChecks = {
 const BATCH_OPTIONS: OptionChecks = {
   ...OPTIONS,
   mode: isOneOf('parallel', 'sequential'),
-  concurrency: isBound(1),
+  concurrency: isLimit(1),
   failFast: isBoolean,
   onResult: isFunction,
   earlier: isListOf(() => true, 'an array of results'),

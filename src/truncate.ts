@@ -50,8 +50,11 @@ function isLowSurrogate(code: number): boolean {
   return code >= 0xdc00 && code <= 0xdfff;
 }
 
-/** What stands where something was left out, given how much: it names the size, and how to get less or the rest. */
-export type Marker = (leftOut: number, total: number, unit: SizeUnit) => string;
+/**
+ * What stands where something was left out, given how much, and how much of it all stands before: it names the size, and how to get
+ * less or the rest.
+ */
+export type Marker = (leftOut: number, total: number, unit: SizeUnit, before: number) => string;
 
 /** How a text is cut. */
 export interface CutOptions {
@@ -70,13 +73,14 @@ export function cutTexts(texts: readonly string[], options: CutOptions): readonl
   const total = sumOf(texts, unit);
   const whole = texts.every((text) => text.isWellFormed()) ? texts : texts.map((text) => text.toWellFormed());
   if (total <= limit) return whole;
-  const room = limit - sizeOf(marker(total, total, unit), unit);
+  const room = limit - sizeOf(marker(total, total, unit, total), unit);
   const heads = keep === 'tail' ? texts.map(() => '') : keepFrom(whole, keep === 'both' ? room / 2 : room, unit);
-  const rest = keep === 'head' ? 0 : room - sumOf(heads, unit);
+  const before = sumOf(heads, unit);
+  const rest = keep === 'head' ? 0 : room - before;
   const tails = keepFrom([...whole].reverse(), rest, unit, true).reverse();
-  const kept = sumOf(heads, unit) + sumOf(tails, unit);
+  const kept = before + sumOf(tails, unit);
   // Another number may make the host's marker longer than it was measured.
-  const mark = headOf(marker(total - kept, total, unit), limit - kept, unit).toWellFormed();
+  const mark = headOf(marker(total - kept, total, unit, before), limit - kept, unit).toWellFormed();
   // The marker stands in the first text that lost something. Joining copies; a mere slice would keep the whole text alive.
   const at = whole.findIndex((text, index) => text !== heads[index]);
   return whole.map((_, index) => [heads[index], index === at ? mark : '', tails[index]].join(''));

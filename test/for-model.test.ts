@@ -140,7 +140,7 @@ describe('forModel with what the model can be shown', () => {
     [{ accepts: [''] }, 'Option "accepts" of forModel must be an array of kinds (text, image, '],
     [{ accept: ['image'] }, 'forModel has no option "accept". Its options: accepts.'],
     [null, 'forModel takes its options as an object.'],
-    [0, 'forModel takes its options as an object.'],
+    [true, 'forModel takes its options as an object.'],
   ])('refuses %j', (options, message) => {
     expect(() => forModel(outcome('a'), options as { accepts: [] })).toThrow(TypeError);
     expect(() => forModel(outcome('a'), options as { accepts: [] })).toThrow(message);

@@ -9,16 +9,16 @@ const coreNames = `
   AbortReason MAX_DELAY_MS MalformedArguments PermissionCheck REDACTED ReadonlyToolRegistry Schedule TimeLimit ToolCall ToolContext
   ToolFailure ToolOutput ToolRegistry after canonicalJson checkOptions cloneJson closeDangling codeOf compose controlOf copyJson
   createDispatcher cutTexts deepFreeze defineTool describeError describePart extensionKey fail failure forModel interrupted
-  isBoolean isBound isConcurrencySafe
-  isContent isContentPart isCount isFunction isJsonLonger isLimitMs isListOf isOneOf isOutcome isPlainObject isPromise
-  isStandardSchema isTool jsonFaultIndex kindOf listed mapSubschemas mediaBytes named namespaced nearestNames notFound perTool perToolCheck printable readJson redactor returnedValue settingKey shrinkJson
+  isBoolean isConcurrencySafe isContent isContentPart isCount isFunction isJsonLonger isLimit isLimitMs isListOf isOneOf isOutcome
+  isPlainObject isPromise isStandardSchema isTool jsonFaultIndex kindOf listed mapSubschemas mediaBytes named namespaced
+  nearestNames notFound perTool perToolCheck printable readJson redactor returnedValue settingKey shrinkJson
   similarity
   sizeOf stopped succeed suspended systemClock textOf timersOf toJson toOutput toToolError toolError unrunnable wildcard withNote
 `;
 
 const middlewareNames = `
-  allowAll denyAll logging orderWarnings outputLimit outputValidation permission policy prepareArguments readOnlyAllowed rules schedule standard timeout
-  timeoutMs unknownTool validation
+  allowAll denyAll directoryStore logging memoryStore orderWarnings outputLimit outputValidation permission policy prepareArguments
+  readOnlyAllowed readResultTool rules schedule standard timeout timeoutMs unknownTool validation
 `;
 
 const testingNames = 'emptyTrace measure spansOf tracedIn withProbes';

@@ -89,7 +89,7 @@ describe('cutTexts', () => {
           expect(Number(shown[2])).toBe(total);
           expect(Number(shown[1])).toBe(total - (size - sizeOf(shown[0], unit)));
           // No character of a text that is cut has more than four bytes, and the number in the marker may be shorter than its room.
-          expect(size).toBeGreaterThan(limit - 2 * 4 - marker(total, total, unit).length / 2);
+          expect(size).toBeGreaterThan(limit - 2 * 4 - marker(total, total, unit, total).length / 2);
         },
       ),
       { numRuns: 1000 },

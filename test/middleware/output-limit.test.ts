@@ -12,17 +12,28 @@ import {
   type Marker,
   type Middleware,
   named,
+  namespaced,
   sizeOf,
+  type Tool,
+  ToolContext,
   type ToolDispatchResult,
   ToolFailure,
   type ToolOutcome,
   ToolOutput,
   textOf,
 } from 'toolonion';
-import { type OutputLimitOptions, outputLimit } from 'toolonion/middleware';
+import {
+  memoryStore,
+  type OutputLimitOptions,
+  outputLimit,
+  type ResultStore,
+  readResultTool,
+  validation,
+} from 'toolonion/middleware';
 import { anything } from '../support/anything.ts';
 import { nested } from '../support/hostile.ts';
 import { lookout } from '../support/lookout.ts';
+import { ManualClock, turns } from '../support/manual-clock.ts';
 
 /** The result of a tool that answers this, its layer's answer, and what the layer was given. */
 interface Ran {
@@ -435,8 +446,8 @@ test('fields of an outcome that nobody here knows survive', async () => {
   expect(result).toMatchObject({ cost: 5, notes: [{ type: 'truncated' }, { type: 'truncated' }] });
 });
 
-function raise(message: string): never {
-  throw new Error(message);
+function raise(thrown: unknown): never {
+  throw typeof thrown === 'string' ? new Error(thrown) : thrown;
 }
 
 function answerOf(content: string): ToolOutput {
@@ -453,6 +464,349 @@ test('a frozen outcome is fine', async () => {
   expect((await limited(() => 'x'.repeat(100), { limit: 50 }, [freezes])).result.content).toHaveLength(50);
 });
 
+/** The result of a call of the first tool, whose answer is cut, and the dispatcher it was made with. */
+async function stored(
+  answer: unknown,
+  options: OutputLimitOptions & { readonly store: ResultStore },
+  tools: readonly Tool[] = [readResultTool(options.store)],
+): Promise<ToolDispatchResult> {
+  const work = defineTool({ name: 'work', description: 'Works.', execute: () => answer });
+  const dispatcher = createDispatcher({ tools: [work, ...tools], middleware: [outputLimit(options)], context });
+  return dispatcher.dispatch({ name: 'work' });
+}
+
+const context = new ToolContext({ sessionId: 'session' });
+
+/** All of the text a store has under an id. */
+async function keptIn(store: ResultStore, id: string): Promise<string> {
+  const found = await store.read(id, 'session', { from: 0, length: 1_000_000_000 });
+  return Buffer.from(found?.bytes ?? []).toString();
+}
+
+/** What the model is told to call to read on. */
+function calledFor(content: Content): { readonly tool: string; readonly id: string; readonly from: number } {
+  const [, tool = '', json = '{}'] = /call (\S+) with (\{"id":.*?\})\./.exec(textOf(content)) ?? [];
+  return { tool, ...JSON.parse(json) };
+}
+
+describe('with a store, a text that is cut', () => {
+  test('says how to read on, from where it was cut', async () => {
+    const store = memoryStore();
+    const { content, notes } = await stored(`first ${'€'.repeat(1000)} last`, { store, limit: 300, keep: 'head' });
+    const { tool, id, from } = calledFor(content);
+    const head = textOf(content).split('\n[…')[0] ?? '';
+    expect(content).toMatch(
+      /€\n\[… 8\d\d of 1011 characters left out\. To see them, call read_result with \{"id":"[\w-]{21}","from":\d+\}\.\]\n$/,
+    );
+    expect({ tool, from }).toEqual({ tool: 'read_result', from: Buffer.byteLength(head) });
+    expect(await keptIn(store, id)).toBe(`first ${'€'.repeat(1000)} last`);
+    expect(notes).toEqual([
+      { type: 'truncated', by: 'outputLimit', message: 'The answer had 1011 characters; the limit is 300.' },
+      { type: 'stored', by: 'outputLimit', message: `The whole text is kept as "${id}".` },
+    ]);
+  });
+
+  test.each(['characters', 'bytes'] as const)(
+    'goes on where it stopped, to the character, whichever %s it is cut at, and stays within the limit',
+    async (unit) => {
+      const parts = [says(`aé€${text}`), image(3), says(''), says(text), says('end')];
+      const whole = [`aé€${text}`, text, 'end'].join('\n');
+      for (let limit = 240; limit < 260; limit++) {
+        const store = memoryStore();
+        const content = (await stored(parts, { store, limit, unit, keep: 'head' })).content as readonly ContentPart[];
+        expect(content.reduce((sum, part) => sum + sizeOf(textOf([part]), unit), 0)).toBeLessThanOrEqual(limit);
+        expect(content[1]).toEqual(parts[1]);
+        const { id, from } = calledFor(content);
+        const head = textOf(content).split('\n[…')[0] ?? '';
+        expect(head.length).toBeGreaterThan(0);
+        const rest = await restIn(store, id, from);
+        expect(`${head}${rest}`).toBe(whole);
+      }
+    },
+  );
+
+  test('goes on in the part where it stopped, with a newline between the parts', async () => {
+    const store = memoryStore();
+    const parts = ['a', 'b', 'c'].map((letter) => says(letter.repeat(100)));
+    const { content } = await stored(parts, { store, limit: 260, keep: 'head' });
+    const { id, from } = calledFor(content);
+    const shown = textOf(content).split('\n[…')[0];
+    expect(shown).toMatch(/^a{100}\nb{10,}$/);
+    expect(`${shown}${await restIn(store, id, from)}`).toBe(textOf(parts));
+  });
+
+  test('is read from its beginning where only its end was kept', async () => {
+    const { content } = await stored('x'.repeat(1000), { store: memoryStore(), limit: 300, keep: 'tail' });
+    expect(calledFor(content).from).toBe(0);
+  });
+
+  test('stays JSON where it is JSON, and the model is told how to read on', async () => {
+    const store = memoryStore();
+    const rows = Array.from({ length: 1000 }, (_, id) => ({ id }));
+    const result = await stored(rows, { store, limit: 100 });
+    expect(JSON.parse(String(result.content))[0]).toEqual({ id: 0 });
+    const { id, from } = calledFor(forModel(result));
+    expect(from).toBe(0);
+    expect(await keptIn(store, id)).toBe(JSON.stringify(rows));
+    expect(forModel(result)).toContain('This is a shortened view of an answer of');
+  });
+
+  test('is told of in a note for the model where the limit has no room for the marker', async () => {
+    for (let limit = 1; limit < 160; limit++) {
+      const result = await stored('x'.repeat(1000), { store: memoryStore(), limit });
+      expect(result.content.length).toBeLessThanOrEqual(limit);
+      expect(calledFor(forModel(result))).toMatchObject({ tool: 'read_result', from: expect.any(Number) });
+    }
+  });
+
+  test('is told of in a note for the model where the marker is the host’s', async () => {
+    const result = await stored('x'.repeat(1000), { store: memoryStore(), limit: 300, marker: short });
+    expect(result.content).toMatch(/^x+\[706\]x+$/);
+    expect(calledFor(forModel(result))).toMatchObject({ tool: 'read_result', from: 0 });
+  });
+
+  test('is kept as valid Unicode', async () => {
+    const store = memoryStore();
+    const { content } = await stored(`\ud83d${'x'.repeat(1000)}`, { store, limit: 300 });
+    expect(await keptIn(store, calledFor(content).id)).toBe(`\ufffd${'x'.repeat(1000)}`);
+  });
+
+  test('is kept in an error as well', async () => {
+    const store = memoryStore();
+    const soft = await stored(ToolOutput.error('x'.repeat(1000)), { store, limit: 300 });
+    expect(await keptIn(store, calledFor(soft.content).id)).toBe('x'.repeat(1000));
+    const hard = await stored(Promise.reject(new ToolFailure('x'.repeat(1000))), { store, limit: 300 });
+    expect(await keptIn(store, calledFor(hard.content).id)).toBe('x'.repeat(1000));
+    expect(hard.error?.message.length).toBeLessThanOrEqual(300);
+  });
+
+  test('leaves what the tool returned as it was', async () => {
+    const answer = { content: [says('x'.repeat(1000)), image(3)], isError: false };
+    const before = structuredClone(answer);
+    await stored(answer, { store: memoryStore(), limit: 300 });
+    expect(answer).toEqual(before);
+  });
+
+  test('is read on under the name the tool has among those of the call', async () => {
+    const store = memoryStore();
+    const name = async (tools: readonly Tool[]) =>
+      calledFor((await stored('x'.repeat(1000), { store, limit: 300 }, tools)).content).tool;
+    expect(await name([readResultTool(store, { name: 'more' })])).toBe('more');
+    expect(await name(namespaced('results', [readResultTool(store)]))).toBe('results__read_result');
+    expect(await name([readResultTool(memoryStore(), { name: 'other' }), readResultTool(store)])).toBe('read_result');
+  });
+
+  test('is kept, but not offered, where no tool of the call reads from the store', async () => {
+    const store = memoryStore();
+    for (const tools of [[], [readResultTool(memoryStore())]]) {
+      const { content, notes } = await stored('x'.repeat(1000), { store, limit: 300 }, tools);
+      expect(content).toBe(await contentOf('x'.repeat(1000), { limit: 300 }));
+      const [, id = ''] = /kept as "(.*)"/.exec(notes[1]?.message ?? '') ?? [];
+      expect(await keptIn(store, id)).toBe('x'.repeat(1000));
+    }
+  });
+
+  test('is read on by the tool, page by page, to its end', async () => {
+    const store = memoryStore();
+    const log = Array.from({ length: 5000 }, (_, line) => `line ${line} 😀`).join('\n');
+    const work = defineTool({ name: 'work', description: 'Works.', execute: () => log });
+    const dispatcher = createDispatcher({
+      tools: [work, readResultTool(store, { pageBytes: 7001 })],
+      middleware: [validation(), outputLimit({ store, limit: 500, keep: 'head' })],
+    });
+    let { content } = await dispatcher.dispatch({ name: 'work' });
+    let read = textOf(content).split('\n[…')[0];
+    for (let { tool, ...input } = calledFor(content); tool !== ''; { tool, ...input } = calledFor(content)) {
+      ({ content } = await dispatcher.dispatch({ name: tool, arguments: input }));
+      read += textOf(content).replace(/\n\[Bytes .*\]$/, '');
+    }
+    expect(read).toBe(log);
+  });
+
+  test('has sessions of its own: another one is told to call the tool again', async () => {
+    const store = memoryStore();
+    const work = defineTool({ name: 'work', description: 'Works.', execute: () => 'x'.repeat(1000) });
+    const dispatcher = createDispatcher({
+      tools: [work, readResultTool(store)],
+      middleware: [outputLimit({ store, limit: 300 })],
+    });
+    const { tool, ...input } = calledFor((await dispatcher.dispatch({ name: 'work' })).content);
+    const call = { name: tool, arguments: input };
+    expect((await dispatcher.dispatch(call)).isError).toBe(false);
+    const other = await dispatcher.dispatch(call, { context: new ToolContext() });
+    expect(other).toMatchObject({ isError: true, content: expect.stringContaining('Call the tool again') });
+  });
+});
+
+describe('a store is not asked', () => {
+  const store: ResultStore = { put: () => raise('asked'), read: () => raise('asked') };
+
+  test.each<[string, unknown, OutputLimitOptions]>([
+    ['for a text within the limit, however close', 'x'.repeat(300), { limit: 300 }],
+    ['for one in bytes', '€'.repeat(100), { limit: 300, unit: 'bytes' }],
+    ['for parts within it', [says('x'.repeat(150)), image(9), says('x'.repeat(150))], { limit: 300 }],
+    ['for a text that is only put right', 'x\ud83d', {}],
+    ['for media that are left out', [image(1000)], { mediaLimit: 10 }],
+    ['for data that are left out', ToolOutput.json({ a: 'x'.repeat(1000) }, 'See the data.'), { structuredLimit: 10 }],
+  ])('%s', async (_, answer, options) => {
+    const { notes } = await stored(answer, { ...options, store });
+    expect(notes.map(({ type }) => type)).not.toContain('not_stored');
+  });
+});
+
+test('a store is not asked for a call that was aborted', async () => {
+  const controller = new AbortController();
+  const put = () => raise('asked');
+  const work = defineTool({
+    name: 'work',
+    description: 'Works.',
+    execute: () => {
+      controller.abort();
+      return 'x'.repeat(1000);
+    },
+  });
+  const { seen, look } = lookout();
+  const middleware = [look('passed'), outputLimit({ store: { put, read: () => undefined }, limit: 300 })];
+  await createDispatcher({ tools: [work], middleware }).dispatch({ name: 'work' }, { signal: controller.signal });
+  await turns();
+  expect(seen['passed']?.notes[1]?.message).toBe('The whole text could not be kept: the call was aborted.');
+});
+
+test('a store may answer with anything that can be awaited', async () => {
+  const put = () => ({ then: (resolve: (id: string) => void) => resolve('an id') });
+  const store = { put, read: () => undefined } as unknown as ResultStore;
+  expect(calledFor((await stored('x'.repeat(1000), { store, limit: 300 })).content).id).toBe('an id');
+});
+
+test('the store is told whose the text is', async () => {
+  const owners: unknown[] = [];
+  const store: ResultStore = { put: (_, owner) => String(owners.push(owner)), read: () => undefined };
+  await stored('x'.repeat(1000), { store, limit: 300 });
+  expect(owners).toEqual([{ sessionId: 'session', toolName: 'work', toolCallId: expect.any(String) }]);
+});
+
+test('whatever the id of a call is, or how often it comes, its text is kept by itself', async () => {
+  const store = memoryStore();
+  let run = 0;
+  const work = defineTool({ name: 'work', description: 'Works.', execute: () => `${run++} ${'x'.repeat(1000)}` });
+  const middleware = [outputLimit({ store, limit: 300 })];
+  const dispatcher = createDispatcher({ tools: [work, readResultTool(store)], middleware, context });
+  const ids = ['../x', '../x', 'a/b', '', undefined, '\0'];
+  for (const [index, id] of ids.entries()) {
+    const { content } = await dispatcher.dispatch({ name: 'work', ...(id !== undefined && { id }) });
+    expect(await keptIn(store, calledFor(content).id)).toBe(`${index} ${'x'.repeat(1000)}`);
+  }
+});
+
+describe('a store that fails costs no answer: one that', () => {
+  const never = () => new Promise<never>(() => {});
+
+  test.each<[string, () => unknown, string]>([
+    ['throws', () => raise('secret'), 'the store failed'],
+    ['rejects', () => Promise.reject(new Error('secret')), 'the store failed'],
+    ['rejects with nothing', () => Promise.reject(), 'the store failed'],
+    [
+      'rejects as a full disk does',
+      () => Promise.reject(Object.assign(new Error('secret'), { code: 'ENOSPC' })),
+      'the store failed (ENOSPC)',
+    ],
+    ['has secrets in its codes', () => raise(Object.assign(new Error(), { code: 'secret' })), 'the store failed'],
+    ['refuses', () => undefined, 'it is too large for the store'],
+    ['refuses later', async () => undefined, 'it is too large for the store'],
+    ['answers null', () => null, 'the store gave no valid id'],
+    ['answers a number', async () => 5, 'the store gave no valid id'],
+    ['answers no id', () => '', 'the store gave no valid id'],
+    ['answers an id that is none', () => 'x'.repeat(201), 'the store gave no valid id'],
+    ['answers half a character', () => '\ud83d', 'the store gave no valid id'],
+    ['answers a hostile promise', () => ({ then: () => raise('secret') }), 'the store failed'],
+  ])('%s', async (_, put, fault) => {
+    const store = { put, read: () => undefined } as unknown as ResultStore;
+    const result = await stored('x'.repeat(1000), { store, limit: 300 });
+    expect(result.content).toBe(await contentOf('x'.repeat(1000), { limit: 300 }));
+    expect(result.notes.slice(1)).toEqual([
+      { type: 'not_stored', by: 'outputLimit', message: `The whole text could not be kept: ${fault}.`, forModel: true },
+    ]);
+    expect(JSON.stringify(result)).not.toContain('secret');
+  });
+
+  test('hangs is waited for five seconds, and leaves no timer', async () => {
+    const clock = new ManualClock();
+    const store = { put: never, read: () => undefined };
+    const work = defineTool({ name: 'work', description: 'Works.', execute: () => 'x'.repeat(1000) });
+    const tools = [work, readResultTool(store)];
+    for (const [options, limitMs] of [
+      [{}, 5000],
+      [{ storeLimitMs: 20 }, 20],
+    ] as const) {
+      const middleware = [outputLimit({ store, limit: 300, ...options })];
+      const pending = createDispatcher({ tools, middleware, clock }).dispatch({ name: 'work' });
+      await clock.advance(limitMs - 1);
+      expect(clock.pending).toBe(1);
+      await clock.advance(1);
+      expect(forModel(await pending)).toContain(
+        `[The whole text could not be kept: the store took longer than ${limitMs} ms.]`,
+      );
+      expect(clock.pending).toBe(0);
+    }
+  });
+
+  test('answers in time leaves no timer', async () => {
+    const clock = new ManualClock();
+    const kept = memoryStore();
+    const store: ResultStore = { ...kept, put: async (text, owner) => kept.put(text, owner) };
+    const work = defineTool({ name: 'work', description: 'Works.', execute: () => 'x'.repeat(1000) });
+    const middleware = [outputLimit({ store, limit: 300 })];
+    const { content } = await createDispatcher({
+      tools: [work, readResultTool(store)],
+      middleware,
+      clock,
+      context,
+    }).dispatch({
+      name: 'work',
+    });
+    expect(await keptIn(store, calledFor(content).id)).toBe('x'.repeat(1000));
+    expect(clock.pending).toBe(0);
+  });
+
+  test('hangs holds up no call that is cancelled', async () => {
+    const clock = new ManualClock();
+    const { seen, look } = lookout();
+    const controller = new AbortController();
+    const store = { put: never, read: () => undefined };
+    const work = defineTool({ name: 'work', description: 'Works.', execute: () => 'x'.repeat(1000) });
+    const middleware = [look('passed'), outputLimit({ store, limit: 300 })];
+    const pending = createDispatcher({ tools: [work], middleware, clock }).dispatch(
+      { name: 'work' },
+      { signal: controller.signal },
+    );
+    await turns();
+    controller.abort();
+    expect((await pending).content).toMatch(/^x/);
+    expect(seen['passed']?.notes[1]?.message).toContain('the call was aborted');
+    expect(clock.pending).toBe(0);
+  });
+});
+
+test('a store that answers at once costs no promise', async () => {
+  const store = memoryStore();
+  let passed: unknown;
+  const look: Middleware = named('look', (call, next) => {
+    passed = next(call);
+    return passed as ToolOutcome;
+  });
+  const work = defineTool({ name: 'work', description: 'Works.', execute: () => 'x'.repeat(1000) });
+  await createDispatcher({ tools: [work], middleware: [look, outputLimit({ store, limit: 300 })] }).dispatch({
+    name: 'work',
+  });
+  expect(passed).toMatchObject({ isError: false });
+});
+
+/** The rest of what a store has, from a byte that begins a character. */
+async function restIn(store: ResultStore, id: string, from: number): Promise<string> {
+  const found = await store.read(id, 'session', { from, length: 1_000_000_000 });
+  return new TextDecoder('utf-8', { fatal: true }).decode(found?.bytes);
+}
+
 test.each([
   [{ limit: 0 }, /"limit" of outputLimit must be a whole number of at least 1, or Infinity; got 0/],
   [{ limit: 1.5 }, /"limit"/],
@@ -462,6 +816,9 @@ test.each([
   [{ mediaLimit: -1 }, /"mediaLimit" .* at least 0, or Infinity/],
   [{ structuredLimit: Number.NaN }, /"structuredLimit"/],
   [{ marker: '…' }, /"marker" .* a function/],
+  [{ store: {} }, /"store" .* a store, such as memoryStore\(\)/],
+  [{ store: null }, /"store"/],
+  [{ storeLimitMs: 0 }, /"storeLimitMs" .* milliseconds above 0/],
   [{ max: 1 }, /has no option "max"/],
 ])('the option %j is refused', (options, message) => {
   expect(() => outputLimit(options as OutputLimitOptions)).toThrow(message);
