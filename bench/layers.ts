@@ -35,7 +35,13 @@ function tasksOf(form: string, count: number, innermost: () => ToolOutcome | Pro
 /** A call that has not entered any layer; it is outside again after each walk. */
 function idleCall(): ToolCall {
   const requested = { id: 'c', name: 'idle', input: {} };
-  const host = { clock: systemClock, newId: () => 'c', tell: () => {}, late: () => {}, isInterrupt: () => false };
+  const host = {
+    clock: systemClock,
+    newId: () => 'c',
+    tell: () => undefined,
+    late: () => {},
+    isInterrupt: () => false,
+  };
   const tools = new ToolRegistry().snapshot();
   const dispatch = new Dispatch(0, 'c', requested, undefined, tools, {}, host);
   return ToolCall.begin(dispatch, new ToolContext(), undefined);

@@ -1,4 +1,5 @@
 import type { MalformedArguments } from './arguments.ts';
+import type { Channel } from './channel.ts';
 import type { Clock } from './clock.ts';
 import type { ToolContext } from './context.ts';
 import { type ControlSignal, controlSignal, type SuspendRequest } from './control.ts';
@@ -48,6 +49,8 @@ export interface ToolCallChanges {
   readonly tool?: Tool;
   readonly context?: ToolContext;
   readonly validator?: Validator;
+  /** Who takes the parts of the answer and the signs of life. */
+  readonly channel?: Channel;
 }
 
 /** A part of a dispatch that its owner can abort on its own. */
@@ -108,7 +111,7 @@ function frozenCopy(parsed: unknown): unknown {
 }
 
 /** What `with` knows. */
-const CHANGES: ReadonlySet<string> = new Set(['input', 'parsed', 'tool', 'context', 'validator']);
+const CHANGES: ReadonlySet<string> = new Set(['input', 'parsed', 'tool', 'context', 'validator', 'channel']);
 
 /** One call on its way inward. Never mutated and never spread: `call.with(changes)` makes the next one. */
 export class ToolCall {
@@ -116,6 +119,7 @@ export class ToolCall {
   readonly #context: ToolContext;
   readonly #tool: Tool | undefined;
   readonly #input: JsonValue;
+  readonly #channel: Channel | undefined;
   #checked: Checked | undefined;
 
   private constructor(
@@ -123,19 +127,21 @@ export class ToolCall {
     context: ToolContext,
     tool: Tool | undefined,
     input: JsonValue,
+    channel: Channel | undefined,
     checked: Checked | undefined,
   ) {
     this.#scope = scope;
     this.#context = context;
     this.#tool = tool;
     this.#input = input;
+    this.#channel = channel;
     this.#checked = checked;
   }
 
   /** @internal */
   static begin(dispatch: Dispatch, context: ToolContext, tool: Tool | undefined): ToolCall {
     const { scope } = dispatch;
-    scope.call = new ToolCall(scope, context, tool, dispatch.requested.input, undefined);
+    scope.call = new ToolCall(scope, context, tool, dispatch.requested.input, dispatch.delivery, undefined);
     return scope.call;
   }
 
@@ -247,6 +253,11 @@ export class ToolCall {
     return this.#scope.dispatch.executed;
   }
 
+  /** Who takes the parts of the answer and the signs of life before the outcome is there; undefined where nobody does. */
+  get channel(): Channel | undefined {
+    return this.#channel;
+  }
+
   /** The value given for this call under a key, as in `dispatch(call, { settings: [timeoutMs(500)] })`. */
   setting<Value>(key: SettingKey<Value>): Value | undefined {
     return readSetting(this.#scope.dispatch.options.settings, key);
@@ -262,9 +273,9 @@ export class ToolCall {
     if (changes.validator === undefined) checkChanges(changes);
     if (changes.tool !== undefined && !isTool(changes.tool))
       throw new TypeError('A call runs tools made by defineTool.');
-    const { tool = this.#tool, context = this.#context } = changes;
+    const { tool = this.#tool, context = this.#context, channel = this.#channel } = changes;
     const input = this.#own(changes.input);
-    return new ToolCall(this.#scope, context, tool, input, this.#recheck(changes, input, tool));
+    return new ToolCall(this.#scope, context, tool, input, channel, this.#recheck(changes, input, tool));
   }
 
   /** A copy, for whoever made the changes may still hold it; what this call has already is nobody else's. */
@@ -295,7 +306,7 @@ export class ToolCall {
   abortScope(limitMs?: number): AbortScope {
     const { dispatch, guard } = this.#scope;
     const scope = new Scope(dispatch, this.#scope, guard.depth, limitMs);
-    scope.call = new ToolCall(scope, this.#context, this.#tool, this.#input, this.#checked);
+    scope.call = new ToolCall(scope, this.#context, this.#tool, this.#input, this.#channel, this.#checked);
     return scope;
   }
 
@@ -311,11 +322,12 @@ export class ToolCall {
   }
 
   #report(progress: Progress): void {
+    const channel = this.#channel;
+    if (channel === undefined) return;
     const { guard, dispatch } = this.#scope;
-    const { onProgress } = dispatch.options;
     const { depth } = guard;
-    if (onProgress === undefined || depth === ANSWERED || depth === ABANDONED) return;
-    dispatch.host.tell('onProgress', () => onProgress(progress, this));
+    if (depth === ANSWERED || depth === ABANDONED) return;
+    dispatch.host.tell('A channel', () => channel.progress(progress, this));
   }
 
   /** Stops the call here, to be answered later: a tool or middleware returns or throws what this makes. May be taken off the call. */

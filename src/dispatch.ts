@@ -3,6 +3,7 @@ import type { MalformedArguments } from './arguments.ts';
 import type { Batch } from './batch.ts';
 import { ToolCall } from './call.ts';
 import type { Clock } from './clock.ts';
+import type { Delivery } from './delivery.ts';
 import type { Executed } from './error.ts';
 import { BEFORE_FIRST_LAYER, type Guard, NO_ANSWER, type Pending } from './guard.ts';
 import type { SettleListener } from './keeper.ts';
@@ -19,8 +20,8 @@ export interface Host {
   readonly newId: () => string;
   /** Takes what a tool answered after its call had been answered. Never throws. */
   readonly late: (outcome: ToolOutcome, call: ToolCall) => void;
-  /** Calls one of the host's observers, whose failure is nobody else's. Never throws. */
-  readonly tell: (observer: string, call: () => unknown) => void;
+  /** Calls one of the host's observers, whose failure is nobody else's. Never throws nor rejects; gives what there is to wait for. */
+  readonly tell: (observer: string, call: () => unknown) => PromiseLike<unknown> | undefined;
   /** Whether something thrown is the host's own control signal. Never throws. */
   readonly isInterrupt: (thrown: unknown) => boolean;
 }
@@ -52,6 +53,8 @@ export class Dispatch implements Guard, AbortListener, SettleListener {
   /** The calls it came with, and its place among them. */
   batch: Batch | undefined = undefined;
   place = 0;
+  /** Who takes parts and signs of life before the outcome is there. */
+  delivery: Delivery | undefined = undefined;
   /** Where a schedule has it wait for its turn, or expects it. */
   turn: Turn | undefined = undefined;
   /** What was done to the call before it reached the onion; undefined where nothing was. */

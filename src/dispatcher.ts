@@ -4,6 +4,7 @@ import { Batch, copyOf, listOf, standingResult } from './batch.ts';
 import { ToolCall } from './call.ts';
 import { afterTurns, type Clock } from './clock.ts';
 import { ToolContext } from './context.ts';
+import { Delivery, observersOf, type Taker } from './delivery.ts';
 import { Dispatch, type Host, type Preparation } from './dispatch.ts';
 import { AbortReason, printable, toolError } from './error.ts';
 import { ANSWERED } from './guard.ts';
@@ -37,14 +38,18 @@ import {
   type BatchOptions,
   checkedBatchOptions,
   checkedOptions,
+  checkedStreamOptions,
   type DispatchOptions,
   readableCall,
   requestedArguments,
   requestedCall,
+  type StreamOptions,
   type ToolCallRequest,
   UnusableCall,
 } from './request.ts';
 import { isScheduling, Schedule } from './schedule.ts';
+import { CallStream, type StreamedCall } from './stream.ts';
+import type { StreamEvent } from './stream-event.ts';
 import type { Tool } from './tool.ts';
 
 /** What a dispatcher is made of. */
@@ -90,6 +95,11 @@ export interface DrainReport {
 export interface Dispatcher {
   /** Exactly one result, whatever the model, a tool or a middleware did. The promise never rejects. */
   dispatch(request: ToolCallRequest, options?: DispatchOptions): Promise<ToolDispatchResult>;
+  /**
+   * A call as a generator: it yields the parts of the answer and the tool's signs of life as they come, and returns the result. It begins
+   * with the first `next`, and never throws. Whoever leaves early aborts the call.
+   */
+  stream(request: ToolCallRequest, options?: StreamOptions): AsyncGenerator<StreamEvent, ToolDispatchResult, void>;
   /** As many results as calls, in their order. Those run together whose tools say that they may. The promise never rejects. */
   dispatchAll(requests: readonly ToolCallRequest[], options?: BatchOptions): Promise<readonly ToolDispatchResult[]>;
   /**
@@ -185,11 +195,37 @@ class OnionDispatcher implements Dispatcher {
     const startedAt = this.#host.clock.now();
     let call: ToolCall;
     try {
-      call = this.#begin(startedAt, request, options === NO_OPTIONS ? options : checkedOptions(options));
+      const own = options === NO_OPTIONS ? options : checkedOptions(options);
+      call = this.#begin(startedAt, request, own, this.#deliveryTo(own));
     } catch (thrown) {
       return Promise.resolve(this.#unusable(request, startedAt, thrown));
     }
     return this.#run(call, this.#onion);
+  }
+
+  stream(
+    request: ToolCallRequest,
+    options: StreamOptions = NO_OPTIONS,
+  ): AsyncGenerator<StreamEvent, ToolDispatchResult, void> {
+    return new CallStream((taker) => this.#startStream(request, options, taker));
+  }
+
+  #startStream(request: ToolCallRequest, options: StreamOptions, taker: Taker): StreamedCall {
+    const startedAt = this.#host.clock.now();
+    try {
+      const own = options === NO_OPTIONS ? options : checkedStreamOptions(options);
+      const call = this.#begin(startedAt, request, own, new Delivery(taker));
+      const { dispatch } = ToolCall.scope(call);
+      dispatch.isAbortable = true;
+      return { result: this.#run(call, this.#onion), stop: (reason) => dispatch.stop(reason) };
+    } catch (thrown) {
+      return { result: Promise.resolve(this.#unusable(request, startedAt, thrown)), stop: () => {} };
+    }
+  }
+
+  #deliveryTo(options: DispatchOptions): Delivery | undefined {
+    const taker = observersOf(options, this.#host);
+    return taker && new Delivery(taker);
   }
 
   async dispatchAll(
@@ -252,7 +288,7 @@ class OnionDispatcher implements Dispatcher {
         batch.givenIds.add(standing.toolCallId);
         return () => standing;
       }
-      const call = this.#begin(startedAt, request, options, batch, place);
+      const call = this.#begin(startedAt, request, options, this.#deliveryTo(options), batch, place);
       return () => this.#run(call, onion);
     } catch (thrown) {
       const result = this.#unusable(request, startedAt, thrown, batch, place);
@@ -268,7 +304,14 @@ class OnionDispatcher implements Dispatcher {
     return dispatch.race(outcome).then((settled) => this.#finish(settled, call, dispatch));
   }
 
-  #begin(startedAt: number, request: ToolCallRequest, options: DispatchOptions, batch?: Batch, place = 0): ToolCall {
+  #begin(
+    startedAt: number,
+    request: ToolCallRequest,
+    options: DispatchOptions,
+    delivery: Delivery | undefined,
+    batch?: Batch,
+    place = 0,
+  ): ToolCall {
     if (typeof request !== 'object' || request === null) throw new UnusableCall('It must be an object with a name.');
     const read = requestedArguments(request, this.#mayRepair);
     const malformed = read instanceof MalformedArguments ? read : undefined;
@@ -281,6 +324,7 @@ class OnionDispatcher implements Dispatcher {
     if (repaired !== undefined || isReplaced(requested.id, id))
       dispatch.preparation = this.#preparation(requested, repaired, id);
     const context = options.context ?? options.parent?.context ?? this.#context;
+    dispatch.delivery = delivery;
     const call = ToolCall.begin(dispatch, context, tools.get(requested.name));
     this.#inFlight.add(dispatch);
     if (batch !== undefined) batch.add(dispatch, place);
@@ -346,6 +390,7 @@ class OnionDispatcher implements Dispatcher {
     dispatch.depth = ANSWERED;
     this.#inFlight.delete(dispatch);
     const result = this.#readable(outcome, call, dispatch);
+    dispatch.delivery?.complete(result.content, call);
     dispatch.batch?.answered(dispatch.place, result);
     for (let { turn } = dispatch; turn !== undefined; turn = turn.outer) turn.schedule.end(turn);
     return result;

@@ -25,15 +25,18 @@ export function hostOf({
   const tell: Host['tell'] = (observer, call) => {
     try {
       const told: unknown = call();
-      if (isPromise(told)) told.then(undefined, (thrown: unknown) => warn(`${observer} failed`, thrown));
+      if (isPromise(told)) return told.then(undefined, (thrown: unknown) => warn(`${observer} failed`, thrown));
     } catch (thrown) {
       warn(`${observer} failed`, thrown);
     }
+    return undefined;
   };
   return {
     clock,
     tell,
-    late: (outcome, call) => tell('onLate', () => onLate?.(outcome, call)),
+    late: (outcome, call) => {
+      tell('onLate', () => onLate?.(outcome, call));
+    },
     newId: () => {
       try {
         const id: unknown = generateId();

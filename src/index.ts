@@ -8,6 +8,7 @@ export {
   type Validator,
 } from './call.ts';
 export { canonicalJson } from './canonical.ts';
+export { type Channel, Passage } from './channel.ts';
 export { type Clock, MAX_DELAY_MS, systemClock } from './clock.ts';
 export {
   type Content,
@@ -90,7 +91,7 @@ export { ToolOutput, toOutput } from './output.ts';
 export { PermissionCheck } from './permission.ts';
 export { REDACTED, type RedactOptions, redactor } from './redact.ts';
 export { ReadonlyToolRegistry, ToolRegistry } from './registry.ts';
-export type { BatchOptions, DispatchOptions, ToolCallRequest } from './request.ts';
+export type { BatchOptions, DispatchOptions, StreamOptions, ToolCallRequest } from './request.ts';
 export { Schedule, type ScheduleOptions } from './schedule.ts';
 export { deepFreeze, type JsonSchema, type ToolSchema } from './schema.ts';
 export { mapSubschemas } from './schema-walk.ts';
@@ -104,6 +105,7 @@ export {
   type StandardSchema,
   type StandardSchemaProps,
 } from './standard-schema.ts';
+export type { ProgressEvent, StreamEvent } from './stream-event.ts';
 export { TimeLimit, timersOf } from './time-limit.ts';
 export { defineTool, isConcurrencySafe, isTool, namespaced, type Tool, type ToolDefinition } from './tool.ts';
 export {

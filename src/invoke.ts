@@ -1,9 +1,10 @@
 import { type Taken, ToolCall } from './call.ts';
-import type { Content, ContentPart } from './content.ts';
 import { type ControlSignal, isControlSignal } from './control.ts';
+import { Drain, isStream, type Stream } from './drain.ts';
 import { AbortReason, printable, type ToolError, toolError, toToolError } from './error.ts';
+import { Gathered, joined } from './gathering.ts';
 import type { Pending } from './guard.ts';
-import { closeStream, isErrorLike, isNodeStream } from './json.ts';
+import { isErrorLike } from './json.ts';
 import { Keeper } from './keeper.ts';
 import { controlOf } from './layer.ts';
 import { isPromise, type MaybePromise } from './maybe-promise.ts';
@@ -18,7 +19,7 @@ import {
   unrunnable,
   withNote,
 } from './outcome.ts';
-import { type ToolOutput, toOutput } from './output.ts';
+import { toOutput } from './output.ts';
 import type { Tool } from './tool.ts';
 
 /** The innermost layer: runs the tool. It never throws nor rejects, and answers for a tool that does not heed an abort. */
@@ -26,6 +27,8 @@ export function invoke(call: ToolCall): MaybePromise<ToolOutcome> {
   const refusal = unrunnable(call);
   if (refusal !== undefined) return refusal;
   if (call.aborted) return stopped(call);
+  const { delivery } = ToolCall.scope(call).dispatch;
+  if (delivery?.hasPassed === true) return delivery.outcome ?? notAgain(call);
   const validation = takeArguments(call);
   if (isPromise(validation))
     return new Run(call).keep(validation.then((settled) => executeLater(call, settled), unprepared));
@@ -37,6 +40,12 @@ export function invoke(call: ToolCall): MaybePromise<ToolOutcome> {
   } catch (thrown) {
     return thrownOutcome(call, thrown);
   }
+}
+
+/** Who takes the answer would have the beginning of it twice. */
+function notAgain(call: ToolCall): ToolOutcome {
+  const message = `Tool "${printable(call.toolName)}" is not run again: part of its answer has been passed on already.`;
+  return fail(call, 'execution_failed', message, { executed: call.executed, retryable: false });
 }
 
 function takeArguments(call: ToolCall): MaybePromise<Taken> {
@@ -91,7 +100,7 @@ function returnedOutcome(call: ToolCall, value: unknown): ToolOutcome {
     const control = controlIn(value);
     if (control !== undefined) return suspended(call, control);
     const outcome = succeed(call, toOutput(value));
-    if (call.tool?.schema.outputSchema !== undefined && !(value instanceof Joined)) returned.set(outcome, value);
+    if (call.tool?.schema.outputSchema !== undefined && !(value instanceof Gathered)) returned.set(outcome, value);
     return outcome;
   }
   return { resolvedToolName: call.toolName, content: value, isError: false, notes: NO_NOTES };
@@ -150,8 +159,7 @@ function heededOutcome(call: ToolCall, reason: unknown): ToolOutcome {
 class Run extends Keeper implements Pending {
   owner: number;
   readonly #level: number;
-  #generator: Generator | undefined = undefined;
-  #stream: Stream | undefined = undefined;
+  #drain: Drain | undefined = undefined;
 
   constructor(call: ToolCall) {
     const scope = ToolCall.scope(call);
@@ -168,13 +176,14 @@ class Run extends Keeper implements Pending {
   }
 
   keep(work: PromiseLike<unknown> | Stream): Promise<ToolOutcome> {
-    const settled = isPromise(work) ? Promise.resolve(work) : this.#drain(work as Stream);
+    const settled = isPromise(work) ? Promise.resolve(work) : this.#drained(work as Stream);
     settled.then(
       (value) => {
         if (isStream(value)) this.keep(value);
-        else this.settle(this.#noted(returnedOutcome(this.call, value)));
+        else this.settle(this.#whole(this.#noted(returnedOutcome(this.call, value))));
       },
-      (thrown) => this.settle(this.answered ? lateFailure(this.call, thrown) : thrownOutcome(this.call, thrown)),
+      (thrown) =>
+        this.settle(this.#whole(this.answered ? lateFailure(this.call, thrown) : thrownOutcome(this.call, thrown))),
     );
     return this.promise;
   }
@@ -189,6 +198,8 @@ class Run extends Keeper implements Pending {
         guard.answer = outcome;
       }
     }
+    const { delivery } = scope.dispatch;
+    if (delivery?.hasPassed === true) delivery.outcome ??= outcome;
     super.settle(outcome);
   }
 
@@ -200,129 +211,25 @@ class Run extends Keeper implements Pending {
     return withNote(outcome, { type: 'exceeded', by: 'dispatcher', message });
   }
 
+  #drained(stream: Stream): Promise<unknown> {
+    this.#drain = new Drain(stream, this.call);
+    this.#drain.start();
+    return this.#drain.result;
+  }
+
   override abort(graceMs: number): void {
-    this.#close();
+    this.#drain?.abort();
     super.abort(graceMs);
   }
 
-  /** Collects what a generator yields; what it returns, if anything, replaces that. */
-  async #drain(stream: Stream): Promise<unknown> {
-    this.#stream = stream;
-    const generator = Symbol.asyncIterator in stream ? stream[Symbol.asyncIterator]() : stream;
-    this.#generator = generator;
-    if (this.call.aborted) this.#close();
-    const yields: ToolOutput[] = [];
-    let first: unknown;
-    for (let steps = 1; ; steps++) {
-      const step = await generator.next();
-      // At once, before a look at anything else: a promise that rejects must not be left alone.
-      const value = isAwaitable(step.value) ? await this.#yielded(step.value) : step.value;
-      // One that never really waits would let nothing else run, its time limit included.
-      if (steps % STEPS_AT_ONCE === 0) await new Promise((resolve) => setImmediate(resolve));
-      if (this.call.aborted) throw this.call.abortReason;
-      if (step.done === true) return value !== undefined ? value : steps === 2 ? first : together(yields);
-      if (isControlSignal(value) || isErrorLike(value)) {
-        this.#close();
-        return value;
-      }
-      if (steps === 1) first = value;
-      yields.push(toOutput(value));
-    }
+  protected override givenUp(): ToolOutcome {
+    return this.#whole(super.givenUp());
   }
 
-  /** What a synchronous generator yields may be a promise; an asynchronous one has waited for it. */
-  async #yielded(value: PromiseLike<unknown>): Promise<unknown> {
-    try {
-      return await value;
-    } catch (thrown) {
-      this.#close();
-      throw thrown;
-    }
+  /** A failure half-way, with what had been delivered before it. */
+  #whole(outcome: ToolOutcome): ToolOutcome {
+    const delivered = this.#drain?.content ?? '';
+    if (delivered === '' || outcome.error === undefined) return outcome;
+    return { ...outcome, content: joined(delivered, `\n\n${outcome.error.message}`) };
   }
-
-  /** Lets a suspended generator run its `finally`. Not awaited: one stuck in an await would hold everything up. */
-  #close(): void {
-    const generator = this.#generator;
-    this.#generator = undefined;
-    try {
-      Promise.resolve(generator?.return?.(undefined)).catch(() => {});
-      // Its own iterator would wait for what comes next.
-      if (isNodeStream(this.#stream)) closeStream(this.#stream);
-    } catch {
-      // It has been told; what it makes of that is its own affair.
-    }
-  }
-}
-
-/** Steps a generator may take before the event loop turns. */
-const STEPS_AT_ONCE = 1000;
-
-/** An iterator that a generator function made, synchronous or not. */
-interface Generator {
-  next(): PromiseLike<IteratorResult<unknown>> | IteratorResult<unknown>;
-  return?(value: undefined): unknown;
-}
-
-/** What gives an answer piece by piece: a generator, or anything else that can be iterated asynchronously. */
-type Stream = Generator | { [Symbol.asyncIterator](): Generator };
-
-/** A list or a Map is data, though it can be iterated. */
-function isStream(value: unknown): value is Stream {
-  if (typeof value !== 'object' || value === null) return false;
-  try {
-    if (typeof Reflect.get(value, Symbol.asyncIterator) === 'function') return true;
-    return Symbol.iterator in value && typeof (value as Partial<Generator>).next === 'function';
-  } catch {
-    return false;
-  }
-}
-
-/** Whether there is something to wait for. Total: what cannot be asked is rendered as data. */
-function isAwaitable(value: unknown): value is PromiseLike<unknown> {
-  try {
-    return isPromise(value);
-  } catch {
-    return false;
-  }
-}
-
-/** What a generator has yielded, as one answer: text joins the text before it, and data stands on a line of its own. */
-function together(yields: readonly ToolOutput[]): ToolOutput {
-  const parts: ContentPart[] = [];
-  let isAfterData = false;
-  for (const { content, structured } of yields) {
-    const isData = structured !== undefined;
-    if (isData && isAfterData) append(parts, { type: 'text', text: '\n' });
-    for (const part of typeof content === 'string' ? [{ type: 'text', text: content } as const] : content)
-      append(parts, part);
-    isAfterData = isData;
-  }
-  return new Joined(
-    contentOf(parts),
-    yields.some(({ isError }) => isError),
-  );
-}
-
-/** An answer that no tool has given as it is: it was put together of pieces. */
-class Joined implements ToolOutput {
-  readonly content: Content;
-  readonly isError: boolean;
-
-  constructor(content: Content, isError: boolean) {
-    this.content = content;
-    this.isError = isError;
-  }
-}
-
-function append(parts: ContentPart[], part: ContentPart): void {
-  const last = parts.at(-1);
-  if (part.type === 'text' && last?.type === 'text')
-    parts[parts.length - 1] = { type: 'text', text: last.text + part.text };
-  else parts.push(part);
-}
-
-function contentOf(parts: readonly ContentPart[]): Content {
-  const [first, ...others] = parts;
-  if (first === undefined) return '';
-  return first.type === 'text' && others.length === 0 ? first.text : parts;
 }

@@ -1,5 +1,6 @@
 import { MalformedArguments, NOTHING, type ReadArguments, RepairedArguments, readArguments } from './arguments.ts';
 import { type Progress, ToolCall } from './call.ts';
+import type { ContentPart } from './content.ts';
 import { ToolContext } from './context.ts';
 import { describeError } from './error.ts';
 import { isPlainObject, type JsonObject } from './json.ts';
@@ -28,9 +29,17 @@ export interface DispatchOptions {
   readonly settings?: readonly Setting[];
   /** The call whose tool makes this one: it lends its context, and its abort reaches this one. */
   readonly parent?: ToolCall;
+  /**
+   * Takes the parts of the answer as they come; together they are the content of the result. A tool that yields them waits for what it
+   * returns.
+   */
+  readonly onPart?: (part: ContentPart, call: ToolCall) => unknown;
   /** Hears the signs of life a tool gives through `call.report`. */
   readonly onProgress?: (progress: Progress, call: ToolCall) => void;
 }
+
+/** What may be said of a call whose parts are streamed. */
+export type StreamOptions = Omit<DispatchOptions, 'onPart' | 'onProgress'>;
 
 /** What may be said of calls that come together. */
 export interface BatchOptions extends DispatchOptions {
@@ -66,8 +75,10 @@ const OPTIONS: OptionChecks = {
   context: (value) => value instanceof ToolContext || 'a ToolContext',
   settings: isListOf(isSetting, 'an array of settings, such as timeoutMs(500)'),
   parent: (value) => ToolCall.is(value) || 'the ToolCall that execute received',
+  onPart: isFunction,
   onProgress: isFunction,
 };
+const { onPart: _, onProgress: __, ...STREAM_OPTIONS } = OPTIONS;
 const BATCH_OPTIONS: OptionChecks = {
   ...OPTIONS,
   mode: isOneOf('parallel', 'sequential'),
@@ -87,6 +98,11 @@ function isSignal(value: unknown): boolean {
 /** A copy of the options, for the caller's may change. @throws UnusableCall naming the option and what is allowed. */
 export function checkedOptions(options: DispatchOptions): DispatchOptions {
   return checkedCopy('dispatch', options, OPTIONS);
+}
+
+/** A copy of the options of a stream. @throws UnusableCall naming the option and what is allowed. */
+export function checkedStreamOptions(options: StreamOptions): StreamOptions {
+  return checkedCopy('stream', options, STREAM_OPTIONS);
 }
 
 /** A copy of the options of a batch. @throws UnusableCall naming the option and what is allowed. */

@@ -197,7 +197,7 @@ describe('a generator', () => {
       yield 'a';
       throw new ToolFailure('Broken.');
     });
-    expect(result).toMatchObject({ isError: true, content: 'Broken.' });
+    expect(result).toMatchObject({ isError: true, content: 'a\n\nBroken.' });
   });
 
   test('G16: is closed once by an abort, its finally runs, and a stuck one holds nothing up', async () => {

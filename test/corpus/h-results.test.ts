@@ -304,7 +304,7 @@ describe('what is thrown', () => {
       const bench = new Bench(tool(thrown));
       const result = await bench.run();
       expect(result).toMatchObject({ isError: true, error: { code: 'execution_failed', executed: 'yes' } });
-      expect(String(result.content)).toMatch(/^Tool "work" failed/);
+      expect(String(result.content)).toMatch(/(^|\n\n)Tool "work" failed/);
       expect(describeError(result.error?.cause)).toMatchObject(described);
       expect(bench.lines[0]?.err?.['message']).toContain(described.message);
     });
@@ -391,7 +391,7 @@ describe('an answer of little or nothing', () => {
 
   test('H11: what failed is not told as no output', async () => {
     for (const tool of throwing.map(([, make]) => make(new Error(''))))
-      expect(forModel(await run(tool))).toMatch(/^Tool "work" failed/);
+      expect(forModel(await run(tool))).toMatch(/(^|\n\n)Tool "work" failed/);
   });
 });
 

@@ -1,0 +1,83 @@
+import type { Progress, ToolCall } from './call.ts';
+import type { Channel } from './channel.ts';
+import type { Content, ContentPart } from './content.ts';
+import type { Host } from './dispatch.ts';
+import type { ToolOutcome } from './outcome.ts';
+import type { DispatchOptions } from './request.ts';
+
+/** Who takes what a call gives before its result is there. */
+export type Taker = Pick<Channel, 'part' | 'progress'>;
+
+/** The observers of a dispatch, whose failures are nobody else's. */
+export function observersOf({ onPart, onProgress }: DispatchOptions, host: Host): Taker | undefined {
+  if (onPart === undefined && onProgress === undefined) return undefined;
+  return {
+    part: (part, call) => onPart && host.tell('onPart', () => onPart(part, call)),
+    progress: (progress, call) => {
+      if (onProgress !== undefined) host.tell('onProgress', () => onProgress(progress, call));
+    },
+  };
+}
+
+/** The outer end of a call's channel: in the end all parts together are the content of the result, where they began it at all. */
+export class Delivery implements Channel {
+  /** Whether a part has left: from then on the tool must not run again. */
+  hasPassed = false;
+  /** What came of the run whose parts have left. */
+  outcome: ToolOutcome | undefined = undefined;
+  readonly #taker: Taker;
+  #passed: Content | undefined = undefined;
+  #isOver = false;
+
+  constructor(taker: Taker) {
+    this.#taker = taker;
+  }
+
+  part(part: ContentPart, call: ToolCall): PromiseLike<unknown> | undefined {
+    if (this.#isOver) return undefined;
+    this.hasPassed = true;
+    return this.#taker.part(part, call);
+  }
+
+  progress(progress: Progress, call: ToolCall): void {
+    if (!this.#isOver) this.#taker.progress(progress, call);
+  }
+
+  done(content: Content): void {
+    this.#passed = content;
+  }
+
+  /** The call is answered: what has not been passed of its content is passed now. */
+  complete(content: Content, call: ToolCall): void {
+    if (this.#isOver) return;
+    const passed = this.hasPassed ? this.#passed : '';
+    for (const part of passed === undefined ? [] : restOf(content, passed)) this.#taker.part(part, call);
+    this.#isOver = true;
+  }
+}
+
+/** What of a content comes behind another, with which it begins; nothing where it does not. */
+export function restOf(content: Content, beginning: Content): readonly ContentPart[] {
+  const whole = partsOf(content);
+  const head = partsOf(beginning);
+  const last = head.at(-1);
+  const next = whole[head.length - 1];
+  const isBegun = head.every((part, index) => isSame(part, whole[index]) || (part === last && goesOn(part, next)));
+  if (!isBegun) return [];
+  const rest = whole.slice(head.length);
+  if (last?.type !== 'text' || next?.type !== 'text' || next.text.length === last.text.length) return rest;
+  return [{ type: 'text', text: next.text.slice(last.text.length) }, ...rest];
+}
+
+function isSame(part: ContentPart, other: ContentPart | undefined): boolean {
+  return part === other || (part.type === 'text' && other?.type === 'text' && part.text === other.text);
+}
+
+function goesOn(part: ContentPart, other: ContentPart | undefined): boolean {
+  return part.type === 'text' && other?.type === 'text' && other.text.startsWith(part.text);
+}
+
+function partsOf(content: Content): readonly ContentPart[] {
+  if (typeof content !== 'string') return content;
+  return content === '' ? [] : [{ type: 'text', text: content }];
+}

@@ -1,0 +1,259 @@
+import { ToolCall } from './call.ts';
+import type { Channel } from './channel.ts';
+import type { Content, ContentPart } from './content.ts';
+import { isControlSignal } from './control.ts';
+import { Gathering } from './gathering.ts';
+import { closeStream, isErrorLike, isNodeStream } from './json.ts';
+import { isPromise } from './maybe-promise.ts';
+import { toOutput } from './output.ts';
+import { isProgressEvent } from './stream-event.ts';
+
+/** An iterator that a generator function made, synchronous or not. */
+interface Generator {
+  next(): PromiseLike<IteratorResult<unknown>> | IteratorResult<unknown>;
+  return?(value: undefined): unknown;
+}
+
+/** What gives an answer piece by piece: a generator, or anything else that can be iterated asynchronously. */
+export type Stream = Generator | { [Symbol.asyncIterator](): Generator };
+
+/** A list or a Map is data, though it can be iterated. */
+export function isStream(value: unknown): value is Stream {
+  if (typeof value !== 'object' || value === null) return false;
+  try {
+    if (typeof Reflect.get(value, Symbol.asyncIterator) === 'function') return true;
+    return Symbol.iterator in value && typeof (value as Partial<Generator>).next === 'function';
+  } catch {
+    return false;
+  }
+}
+
+/** Steps a generator may take before the event loop turns: one that never really waits would let nothing else run. */
+const STEPS_AT_ONCE = 1000;
+
+/**
+ * Takes what a generator yields, step by step, and passes it on as fast as it is taken there. Written with callbacks: one promise more
+ * for each part is a quarter of what a part costs.
+ */
+export class Drain {
+  /** What the generator returned, or all it has yielded where that is nothing. */
+  readonly result: Promise<unknown>;
+  readonly #call: ToolCall;
+  readonly #stream: Stream;
+  readonly #gathering = new Gathering();
+  #channel: Channel | undefined;
+  #generator: Generator | undefined = undefined;
+  #resolve: (value: unknown) => void = nothing;
+  #reject: (reason: unknown) => void = nothing;
+  /** Has it close the generator: not at once, for whoever aborts has an AsyncLocalStorage of its own. */
+  #askToClose: () => void = nothing;
+  #steps = 0;
+  #yields = 0;
+  #first: unknown = undefined;
+  /** Whether the generator waits in a yield until what it has yielded is taken. */
+  #isHandingOver = false;
+  #isAborted = false;
+  #isOver = false;
+
+  constructor(stream: Stream, call: ToolCall) {
+    this.#stream = stream;
+    this.#call = call;
+    this.#channel = call.channel;
+    this.result = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    new Promise<void>((resolve) => {
+      this.#askToClose = resolve;
+    }).then(() => this.#close());
+  }
+
+  start(): void {
+    try {
+      const stream = this.#stream;
+      this.#generator = Symbol.asyncIterator in stream ? stream[Symbol.asyncIterator]() : stream;
+      if (this.#call.aborted) this.abort();
+      this.#run();
+    } catch (thrown) {
+      this.#fail(thrown);
+    }
+  }
+
+  /** All that was yielded so far. */
+  get content(): Content {
+    return this.#gathering.content;
+  }
+
+  /** Lets a suspended generator run its `finally`. One that is stuck in an await cannot, and is not waited for. */
+  abort(): void {
+    this.#isAborted = true;
+    this.#askToClose();
+    if (this.#isHandingOver) this.#fail(this.#call.abortReason);
+  }
+
+  readonly #run = (): void => {
+    try {
+      while (!this.#isOver) {
+        if (this.#isAborted) {
+          this.#fail(this.#call.abortReason);
+          return;
+        }
+        if (this.#steps === STEPS_AT_ONCE) {
+          this.#steps = 0;
+          setImmediate(this.#run);
+          return;
+        }
+        this.#steps++;
+        const step = (this.#generator as Generator).next();
+        if (isPromise(step)) {
+          step.then(this.#took, this.#fail);
+          return;
+        }
+        if (!this.#take(step as IteratorResult<unknown>)) return;
+      }
+    } catch (thrown) {
+      this.#fail(thrown);
+    }
+  };
+
+  readonly #took = (step: IteratorResult<unknown>): void => {
+    try {
+      if (this.#take(step)) this.#run();
+    } catch (thrown) {
+      this.#fail(thrown);
+    }
+  };
+
+  /** Whether the generator may go on at once. */
+  #take(step: IteratorResult<unknown>): boolean {
+    const { value } = step;
+    const isDone = step.done === true;
+    // The usual part first: what follows costs as much again.
+    if (typeof value === 'string' && !isDone && !this.#isAborted) return this.#takeText(value);
+    if (!isAwaitable(value)) return this.#takeValue(value, isDone);
+    // A synchronous generator's; an asynchronous one has waited for it.
+    value.then(
+      (settled) => this.#took({ value: settled, done: isDone }),
+      (thrown: unknown) => {
+        this.#askToClose();
+        this.#fail(thrown);
+      },
+    );
+    return false;
+  }
+
+  #takeValue(value: unknown, isDone: boolean): boolean {
+    if (this.#isAborted) return this.#end(() => this.#reject(this.#call.abortReason));
+    if (isDone) return this.#end(() => this.#resolve(value === undefined ? this.#yielded() : value));
+    if (isControlSignal(value) || isErrorLike(value)) {
+      this.#askToClose();
+      return this.#end(() => this.#resolve(value));
+    }
+    if (isProgressEvent(value)) {
+      this.#call.report(value);
+      return true;
+    }
+    if (typeof value === 'string') return this.#takeText(value);
+    if (this.#yields++ === 0) this.#first = value;
+    return this.#passOn(this.#gathering.add(toOutput(value)), 0);
+  }
+
+  #yielded(): unknown {
+    return this.#yields === 1 ? this.#first : this.#gathering.output;
+  }
+
+  #takeText(text: string): boolean {
+    if (this.#yields++ === 0) this.#first = text;
+    this.#gathering.addText(text);
+    const taken = this.#channel === undefined || text === '' ? undefined : this.#offer({ type: 'text', text });
+    if (taken === undefined) return true;
+    this.#isHandingOver = true;
+    taken.then(this.#goOn, this.#goOnAlone);
+    return false;
+  }
+
+  readonly #goOn = (): void => {
+    this.#isHandingOver = false;
+    this.#run();
+  };
+
+  readonly #goOnAlone = (thrown: unknown): void => {
+    this.#giveUpChannel(thrown);
+    this.#goOn();
+  };
+
+  #passOn(parts: readonly ContentPart[], from: number): boolean {
+    for (let index = from; index < parts.length; index++) {
+      const taken = this.#offer(parts[index] as ContentPart);
+      if (taken === undefined) continue;
+      this.#isHandingOver = true;
+      const goOn = () => {
+        if (this.#isOver) return;
+        if (this.#passOn(parts, index + 1)) this.#goOn();
+      };
+      taken.then(goOn, (thrown: unknown) => {
+        this.#giveUpChannel(thrown);
+        goOn();
+      });
+      return false;
+    }
+    return true;
+  }
+
+  #offer(part: ContentPart): PromiseLike<unknown> | undefined {
+    try {
+      return this.#channel?.part(part, this.#call);
+    } catch (thrown) {
+      this.#giveUpChannel(thrown);
+      return undefined;
+    }
+  }
+
+  /** The answer is worth more than its parts on the way. */
+  #giveUpChannel(thrown: unknown): void {
+    this.#channel = undefined;
+    ToolCall.scope(this.#call).dispatch.host.tell('The channel of a layer', () => {
+      throw thrown;
+    });
+  }
+
+  readonly #fail = (thrown: unknown): void => {
+    this.#end(() => this.#reject(thrown));
+  };
+
+  #end(settle: () => void): false {
+    if (this.#isOver) return false;
+    this.#isOver = true;
+    this.#isHandingOver = false;
+    try {
+      this.#channel?.done(this.content);
+    } catch (thrown) {
+      this.#giveUpChannel(thrown);
+    }
+    settle();
+    return false;
+  }
+
+  #close(): void {
+    const generator = this.#generator;
+    this.#generator = undefined;
+    try {
+      Promise.resolve(generator?.return?.(undefined)).catch(() => {});
+      // Its own iterator would wait for what comes next.
+      if (isNodeStream(this.#stream)) closeStream(this.#stream);
+    } catch {
+      // It has been told; what it makes of that is its own affair.
+    }
+  }
+}
+
+function nothing(): void {}
+
+/** Whether there is something to wait for. Total: what cannot be asked is rendered as data. */
+function isAwaitable(value: unknown): value is PromiseLike<unknown> {
+  try {
+    return isPromise(value);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,146 @@
+import type { Progress } from './call.ts';
+import type { ContentPart } from './content.ts';
+import type { Taker } from './delivery.ts';
+import { AbortReason, toolError } from './error.ts';
+import type { ToolDispatchResult } from './outcome.ts';
+import { isProgressEvent, progressEvent, type StreamEvent } from './stream-event.ts';
+
+/** A call under way whose parts go to a stream. */
+export interface StreamedCall {
+  readonly result: Promise<ToolDispatchResult>;
+  /** Aborts it. */
+  stop(reason: AbortReason): void;
+}
+
+type Step = IteratorResult<StreamEvent, ToolDispatchResult>;
+
+/** Signs of life that wait for a consumer who is slower than they come; of more, the oldest are lost. */
+const MAX_WAITING_PROGRESS = 100;
+
+/**
+ * A call as a generator: it begins with the first `next`, and the tool goes on only when somebody waits for its next part. Not an
+ * `async function*`, which would cost as much as the tool's own, and whose `return` waits for a part that may never come.
+ */
+export class CallStream implements AsyncGenerator<StreamEvent, ToolDispatchResult, void>, Taker {
+  #start: ((taker: Taker) => StreamedCall) | undefined;
+  #call: StreamedCall | undefined = undefined;
+  /** What nobody has asked for yet. */
+  readonly #events: StreamEvent[] = [];
+  /** Who waits, and those behind who asked without waiting. */
+  #asking: ((step: Step) => void) | undefined = undefined;
+  readonly #askingNext: ((step: Step) => void)[] = [];
+  /** Lets the tool go on. */
+  #goOn: (() => void) | undefined = undefined;
+  #result: ToolDispatchResult | undefined = undefined;
+  #isOver = false;
+
+  constructor(start: (taker: Taker) => StreamedCall) {
+    this.#start = start;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<Step> {
+    if (this.#events.length > 0) return Promise.resolve({ done: false, value: this.#events.shift() as StreamEvent });
+    if (this.#isOver) return Promise.resolve(this.#last());
+    const step = new Promise<Step>((resolve) => {
+      if (this.#asking === undefined) this.#asking = resolve;
+      else this.#askingNext.push(resolve);
+    });
+    if (this.#start === undefined) this.#release();
+    else this.#begin(this.#start);
+    return step;
+  }
+
+  /** Leaves the call: it is aborted. Resolves when it has been answered, a few turns of the event loop later at the latest. */
+  async return(value?: ToolDispatchResult | PromiseLike<ToolDispatchResult>): Promise<Step> {
+    this.#start = undefined;
+    this.#events.length = 0;
+    this.#result = undefined;
+    if (!this.#isOver) {
+      this.#isOver = true;
+      this.#call?.stop(new AbortReason(toolError('cancelled', 'Nobody takes the answer any more.')));
+      this.#answerAll();
+      await this.#call?.result;
+    }
+    return { done: true, value: (await value) as ToolDispatchResult };
+  }
+
+  async throw(thrown: unknown): Promise<Step> {
+    await this.return();
+    throw thrown;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return();
+  }
+
+  part(part: ContentPart): PromiseLike<unknown> | undefined {
+    if (this.#isOver) return undefined;
+    this.#give(part);
+    return this.#asking === undefined ? this.#handOver : undefined;
+  }
+
+  progress(progress: Progress): void {
+    if (this.#isOver) return;
+    if (this.#events.filter(isProgressEvent).length >= MAX_WAITING_PROGRESS)
+      this.#events.splice(this.#events.findIndex(isProgressEvent), 1);
+    this.#give(progressEvent(progress));
+  }
+
+  #give(event: StreamEvent): void {
+    const asking = this.#asking;
+    if (asking === undefined) {
+      this.#events.push(event);
+      return;
+    }
+    this.#asking = this.#askingNext.shift();
+    asking({ done: false, value: event });
+  }
+
+  /** What the tool waits for: the same object each time, as a promise for each part would cost. */
+  readonly #handOver: PromiseLike<undefined> = {
+    // biome-ignore lint/suspicious/noThenProperty: a channel may give back whatever can be awaited.
+    then: (goOn) => {
+      this.#goOn = goOn as unknown as () => void;
+      // Somebody may have asked between the part and the waiting.
+      if (this.#asking !== undefined || this.#isOver) this.#release();
+      return this.#handOver as PromiseLike<never>;
+    },
+  };
+
+  #release(): void {
+    const goOn = this.#goOn;
+    this.#goOn = undefined;
+    goOn?.();
+  }
+
+  #begin(start: (taker: Taker) => StreamedCall): void {
+    this.#start = undefined;
+    this.#call = start(this);
+    this.#call.result.then((result) => {
+      if (this.#isOver) return;
+      this.#isOver = true;
+      this.#result = result;
+      this.#answerAll();
+    });
+  }
+
+  /** There will be no further event. */
+  #answerAll(): void {
+    const asking = this.#asking;
+    this.#asking = undefined;
+    for (const answer of [...(asking === undefined ? [] : [asking]), ...this.#askingNext.splice(0)])
+      answer(this.#last());
+    this.#release();
+  }
+
+  /** The result, once. */
+  #last(): Step {
+    const value = this.#result as ToolDispatchResult;
+    this.#result = undefined;
+    return { done: true, value };
+  }
+}
