@@ -7,14 +7,16 @@ const page = readPage('docs/reference/dispatcher.md');
 
 function fieldsOf(file: string, name: string): readonly string[] {
   const source = readFileSync(join(root, file), 'utf8');
-  const [, body = ''] = new RegExp(`interface ${name} {([\\s\\S]*?)\\n}`).exec(source) ?? [];
+  const [, body = ''] = new RegExp(`interface ${name}(?: extends \\w+)? {([\\s\\S]*?)\\n}`).exec(source) ?? [];
   return [...body.matchAll(/readonly (\w+)\??:/g)].map(([, field = '']) => field);
 }
 
 test.each([
   ['createDispatcher', 'src/dispatcher.ts', 'DispatcherOptions'],
   ['A call', 'src/request.ts', 'ToolCallRequest'],
-  ['dispatch and dispatchAll', 'src/request.ts', 'DispatchOptions'],
+  ['dispatch', 'src/request.ts', 'DispatchOptions'],
+  ['dispatchAll', 'src/request.ts', 'BatchOptions'],
+  ['drain', 'src/dispatcher.ts', 'DrainOptions'],
 ])('the table under "%s" has all there is, in the order of the type', (title, file, name) => {
   const section = page.split('\n## ').find((each) => each.startsWith(`${title}\n`)) ?? '';
   const rows = [...section.matchAll(/^\| `(\w+)` \|/gm)].map(([, field]) => field);

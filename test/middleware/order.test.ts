@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { allowAll, orderWarnings, standard } from 'toolonion/middleware';
 
-const ORDER = standard({ permission: { check: allowAll } }).map(({ name }) => name);
+const ORDER = standard({ permission: { check: allowAll }, schedule: {} }).map(({ name }) => name);
 
 function messages(...names: readonly string[]): readonly string[] {
   return orderWarnings(names).map(({ message }) => message);
@@ -24,6 +24,13 @@ describe('orderWarnings', () => {
     ['permission', 1, '"validation" is inside "permission": rules and people judge arguments'],
     ['logging', 2, '"logging" is inside "validation": calls that are invalid'],
     ['logging', 3, '"logging" is inside "permission": calls that are denied'],
+    [
+      'schedule',
+      1,
+      '"validation" is inside "schedule": what may run together is told from arguments that nobody has checked',
+    ],
+    ['schedule', 2, '"permission" is inside "schedule": a person who is asked holds up the calls behind'],
+    ['timeout', 3, '"schedule" is inside "timeout": the time a call waits for its turn'],
     ['outputValidation', 3, '"outputLimit" is inside "outputValidation": an answer is checked'],
   ])('warns of %s at place %i', (name, place, message) => {
     expect(messages(...moved(name, place)).join('\n')).toContain(message);

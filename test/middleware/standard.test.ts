@@ -13,6 +13,19 @@ test('the layers come in their order, outermost first, whatever the order of the
   expect(namesOf({ timeout: { limitMs: 5 }, permission: {}, validation: {} })).toEqual(ORDER);
 });
 
+test('those that are left out by default have their places where they are asked for', () => {
+  const asked = { unknownTool: {}, prepareArguments: {}, schedule: {} };
+  const names = namesOf({ permission: { check: allowAll }, ...asked });
+  expect(names).toEqual([
+    ...['logging', 'unknownTool', 'prepareArguments', 'validation', 'permission', 'schedule'],
+    ...['outputLimit', 'outputValidation', 'timeout'],
+  ]);
+  for (const layer of Object.keys(asked))
+    expect(namesOf({ permission: { check: allowAll }, ...asked, [layer]: false })).toEqual(
+      names.filter((name) => name !== layer),
+    );
+});
+
 test('a dispatcher takes them as they are', async () => {
   const greet = defineTool({ name: 'greet', description: 'Greets.', execute: () => 'hello' });
   const middleware = standard({ logging: false, permission: { check: allowAll } });
