@@ -16,7 +16,7 @@ const PAIRS: readonly (readonly [outer: string, inner: string, otherwise: string
   ['validation', 'permission', 'rules and people judge arguments that nobody has checked'],
   ['permission', 'timeout', 'the time a person takes to approve counts as the time of the tool'],
   ['validation', 'schedule', 'what may run together is told from arguments that nobody has checked'],
-  ['permission', 'schedule', 'a person who is asked holds up the calls behind'],
+  ['permission', 'schedule', 'a call that waits for a person holds a slot and a key'],
   ['schedule', 'timeout', 'the time a call waits for its turn counts as the time of the tool'],
   ['outputLimit', 'outputValidation', 'an answer is checked when it has been cut already, and can fail for that'],
 ];

@@ -1,4 +1,4 @@
-import { checkOptions, isFunction, isLimit, type Middleware, Schedule, type ScheduleOptions } from '../src/index.ts';
+import { type Middleware, Schedule, type ScheduleOptions } from '../src/index.ts';
 
 export type { ScheduleOptions } from '../src/index.ts';
 
@@ -13,6 +13,5 @@ export type { ScheduleOptions } from '../src/index.ts';
  * @example schedule({ concurrency: 8 })
  */
 export function schedule(options: ScheduleOptions = {}): Middleware {
-  checkOptions('schedule', options, { concurrency: isLimit(1), scope: isFunction });
   return new Schedule(options).layer('schedule');
 }

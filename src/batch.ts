@@ -3,14 +3,14 @@ import type { Dispatch, Host } from './dispatch.ts';
 import { AbortReason, printable, toolError } from './error.ts';
 import { copyJson } from './json.ts';
 import { isOutcome, type RequestedCall, type ToolDispatchResult } from './outcome.ts';
-import { type BatchOptions, type ToolCallRequest, UnusableCall } from './request.ts';
+import { type BatchOptions, requestedIn, type ToolCallRequest, UnusableCall } from './request.ts';
 import { Slots } from './slots.ts';
 
 /** Calls that came together. */
 export class Batch {
   /** Ids the model has chosen, of calls to come as well. */
   readonly askedIds: ReadonlySet<string>;
-  /** Ids of calls that have been answered. */
+  /** Ids of calls that have been answered, in an earlier run as well. */
   readonly givenIds: Set<string> = new Set();
   /** For how many may run at once. */
   readonly slots: Slots;
@@ -22,12 +22,13 @@ export class Batch {
   #stopped: AbortReason | undefined = undefined;
 
   constructor(requests: readonly ToolCallRequest[], options: BatchOptions, host: Host) {
-    const { concurrency = Number.POSITIVE_INFINITY, failFast = false, onResult } = options;
+    const { concurrency = Number.POSITIVE_INFINITY, failFast = false, onResult, earlier = [] } = options;
     this.askedIds = new Set(requests.flatMap((request) => idOf(request) ?? []));
     this.slots = new Slots(concurrency);
     this.failFast = failFast;
     this.#onResult = onResult;
     this.#host = host;
+    for (const result of earlier) if (hasEnded(result)) this.givenIds.add(result.toolCallId);
   }
 
   /** One of its calls begins. */
@@ -113,15 +114,20 @@ export function standingResult(
   earlier: ToolDispatchResult | undefined,
   request: ToolCallRequest,
 ): ToolDispatchResult | undefined {
-  if (earlier === undefined || earlier === null || earlier.control !== undefined) return undefined;
+  if (earlier === undefined || earlier === null || (isOutcome(earlier) && !hasEnded(earlier))) return undefined;
   if (!isOutcome(earlier) || !isOf(earlier.requested, request))
     throw new UnusableCall('What "earlier" has at its place is not its own result.');
   return earlier;
 }
 
-function isOf({ id = '', name, input, rawArguments }: RequestedCall, request: ToolCallRequest): boolean {
-  if (id !== (request.id ?? '') || name !== request.name) return false;
-  const { arguments: raw = {} } = request;
-  if (typeof raw === 'string') return raw === rawArguments;
-  return rawArguments === undefined && canonicalJson(copyJson(raw)) === canonicalJson(input);
+function hasEnded(result: ToolDispatchResult | undefined): result is ToolDispatchResult {
+  return isOutcome(result) && result.control === undefined;
+}
+
+function isOf(earlier: RequestedCall, request: ToolCallRequest): boolean {
+  const asked = requestedIn(request);
+  if (earlier.id !== asked.id || earlier.name !== asked.name || earlier.rawArguments !== asked.rawArguments)
+    return false;
+  // What text is read as depends on the dispatcher.
+  return asked.rawArguments !== undefined || canonicalJson(earlier.input) === canonicalJson(asked.input);
 }

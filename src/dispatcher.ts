@@ -284,10 +284,7 @@ class OnionDispatcher implements Dispatcher {
     const startedAt = this.#host.clock.now();
     try {
       const standing = standingResult(options.earlier?.[place], request);
-      if (standing !== undefined) {
-        batch.givenIds.add(standing.toolCallId);
-        return () => standing;
-      }
+      if (standing !== undefined) return () => standing;
       const call = this.#begin(startedAt, request, options, this.#deliveryTo(options), batch, place);
       return () => this.#run(call, onion);
     } catch (thrown) {

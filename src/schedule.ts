@@ -6,6 +6,7 @@ import { KeyLine } from './key-line.ts';
 import { Lane } from './lane.ts';
 import { isPromise, type MaybePromise } from './maybe-promise.ts';
 import { type Middleware, type Next, named } from './middleware.ts';
+import { checkOptions, isFunction, isLimit } from './options.ts';
 import { fail, stopped, type ToolOutcome } from './outcome.ts';
 import { Slots } from './slots.ts';
 import type { Tool } from './tool.ts';
@@ -48,7 +49,10 @@ export class Schedule {
   /** How many calls of a batch have a turn here. */
   readonly #reserved = new WeakMap<Batch, number>();
 
-  constructor({ concurrency = Number.POSITIVE_INFINITY, scope = sessionOf }: ScheduleOptions = {}, isInside = true) {
+  /** @throws TypeError naming the option and what is allowed. */
+  constructor(options: ScheduleOptions = {}, isInside = true) {
+    checkOptions('schedule', options, { concurrency: isLimit(1), scope: isFunction });
+    const { concurrency = Number.POSITIVE_INFINITY, scope = sessionOf } = options;
     this.#slots = new Slots(concurrency);
     this.#scopeOf = scope;
     this.#isInside = isInside;
@@ -118,10 +122,18 @@ export class Schedule {
     let reserved = this.#reserved.get(batch) ?? 0;
     for (; reserved < place; reserved++) {
       const earlier = batch.dispatches[reserved];
-      if (earlier !== undefined) this.#add(earlier, earlier.scope.call);
+      if (earlier !== undefined) this.#expect(earlier);
     }
     if (place === reserved) reserved++;
     this.#reserved.set(batch, reserved);
+  }
+
+  #expect(dispatch: Dispatch): void {
+    try {
+      this.#add(dispatch, dispatch.scope.call);
+    } catch {
+      // The host's scope failed for it: that is told when it comes here itself.
+    }
   }
 
   #add(dispatch: Dispatch, call: ToolCall): Turn {

@@ -287,6 +287,35 @@ describe('earlier', () => {
     expect(results[1]).toMatchObject({ error: { code: 'not_found' }, notes: [{ type: 'id_replaced' }] });
   });
 
+  test.each<[string, unknown]>([
+    ['null for arguments', { id: 'a', name: 'soft', arguments: null }],
+    ['no arguments', { id: 'a', name: 'soft' }],
+    ['text that was repaired', { id: 'a', name: 'soft', arguments: "{'id': 'a',}" }],
+    ['text that cannot be read', { id: 'a', name: 'soft', arguments: '{' }],
+    ['arguments that were cut off', { id: 'a', name: 'soft', arguments: { id: 'a' }, truncated: true }],
+    ['an id that is no text', { id: 7, name: 'soft' }],
+    ['a name no tool has', { id: 'a', name: 'nobody' }],
+  ])('the result of a call with %s stands for the same call', async (_, request) => {
+    const { dispatcher } = setUp();
+    const calls = [request as ToolCallRequest];
+    const before = await dispatcher.dispatchAll(calls);
+    expect((await dispatcher.dispatchAll(calls, { earlier: before }))[0]).toBe(before[0]);
+  });
+
+  test('two calls with one id have two ids, whichever of them has its result already', async () => {
+    const { dispatcher } = setUp();
+    const twice = calls('soft x', 'soft x');
+    const [first, second] = await dispatcher.dispatchAll(twice);
+    const earlier: readonly (ToolDispatchResult | undefined)[][] = [
+      [first, undefined],
+      [undefined, { ...(second as ToolDispatchResult), toolCallId: 'x' }],
+    ];
+    for (const results of earlier) {
+      const ids = (await dispatcher.dispatchAll(twice, { earlier: results })).map(({ toolCallId }) => toolCallId);
+      expect(new Set(ids).size).toBe(2);
+    }
+  });
+
   const done = { toolCallId: 'a', resolvedToolName: 'soft', content: 'x', isError: false, notes: [], durationMs: 0 };
   test.each<[string, unknown]>([
     ['another call', { ...done, requested: { id: 'b', name: 'soft', input: {} } }],

@@ -29,7 +29,7 @@ describe('orderWarnings', () => {
       1,
       '"validation" is inside "schedule": what may run together is told from arguments that nobody has checked',
     ],
-    ['schedule', 2, '"permission" is inside "schedule": a person who is asked holds up the calls behind'],
+    ['schedule', 2, '"permission" is inside "schedule": a call that waits for a person holds a slot and a key'],
     ['timeout', 3, '"schedule" is inside "timeout": the time a call waits for its turn'],
     ['outputValidation', 3, '"outputLimit" is inside "outputValidation": an answer is checked'],
   ])('warns of %s at place %i', (name, place, message) => {

@@ -242,6 +242,20 @@ describe('of single calls', () => {
     await Promise.all(results);
   });
 
+  test('a scope that throws for a call on its way fails that call alone', async () => {
+    const { work, dispatcher, open } = setUp({
+      scope: ({ id }) => {
+        if (id === 'held1') throw new Error('no');
+        return 'all';
+      },
+    });
+    const batch = dispatcher.dispatchAll(calls('write held1', 'write b'));
+    await turns();
+    work.end('b');
+    open('held1');
+    expect((await batch).map(({ error }) => error?.code)).toEqual(['internal', undefined]);
+  });
+
   test('a scope that throws fails its own call', async () => {
     const { work, dispatcher } = setUp({
       scope: ({ id }) => {
