@@ -3,8 +3,9 @@ import { MalformedArguments, NOTHING, RepairedArguments, readArguments } from '.
 import { Batch, copyOf, listOf, standingResult } from './batch.ts';
 import { ToolCall } from './call.ts';
 import { afterTurns, type Clock } from './clock.ts';
+import { textOf } from './content.ts';
 import { ToolContext } from './context.ts';
-import { Delivery, observersOf, type Taker } from './delivery.ts';
+import { Delivery, observersOf } from './delivery.ts';
 import { Dispatch, type Host, type Preparation } from './dispatch.ts';
 import { AbortReason, printable, toolError } from './error.ts';
 import { ANSWERED } from './guard.ts';
@@ -207,19 +208,21 @@ class OnionDispatcher implements Dispatcher {
     request: ToolCallRequest,
     options: StreamOptions = NO_OPTIONS,
   ): AsyncGenerator<StreamEvent, ToolDispatchResult, void> {
-    return new CallStream((taker) => this.#startStream(request, options, taker));
+    return new CallStream((stream) => this.#startStream(request, options, stream));
   }
 
-  #startStream(request: ToolCallRequest, options: StreamOptions, taker: Taker): StreamedCall {
+  #startStream(request: ToolCallRequest, options: StreamOptions, stream: CallStream): StreamedCall {
     const startedAt = this.#host.clock.now();
     try {
       const own = options === NO_OPTIONS ? options : checkedStreamOptions(options);
-      const call = this.#begin(startedAt, request, own, new Delivery(taker));
+      const call = this.#begin(startedAt, request, own, new Delivery(stream));
       const { dispatch } = ToolCall.scope(call);
       dispatch.isAbortable = true;
       return { result: this.#run(call, this.#onion), stop: (reason) => dispatch.stop(reason) };
     } catch (thrown) {
-      return { result: Promise.resolve(this.#unusable(request, startedAt, thrown)), stop: () => {} };
+      const result = this.#unusable(request, startedAt, thrown);
+      stream.part({ type: 'text', text: textOf(result.content) });
+      return { result: Promise.resolve(result), stop: () => {} };
     }
   }
 

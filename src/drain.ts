@@ -91,6 +91,17 @@ export class Drain {
     if (this.#isHandingOver) this.#fail(this.#call.abortReason);
   }
 
+  /** No further part will be passed on, whether or not the generator has ended. */
+  endParts(): void {
+    const channel = this.#channel;
+    this.#channel = undefined;
+    try {
+      channel?.done(this.content);
+    } catch (thrown) {
+      this.#giveUpChannel(thrown);
+    }
+  }
+
   readonly #run = (): void => {
     try {
       while (!this.#isOver) {
@@ -225,11 +236,7 @@ export class Drain {
     if (this.#isOver) return false;
     this.#isOver = true;
     this.#isHandingOver = false;
-    try {
-      this.#channel?.done(this.content);
-    } catch (thrown) {
-      this.#giveUpChannel(thrown);
-    }
+    this.endParts();
     settle();
     return false;
   }

@@ -223,6 +223,7 @@ class Run extends Keeper implements Pending {
   }
 
   protected override givenUp(): ToolOutcome {
+    this.#drain?.endParts();
     return this.#whole(super.givenUp());
   }
 

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import type { AbortListener } from './abort-listeners.ts';
 import type { ToolCall } from './call.ts';
 import type { Dispatch } from './dispatch.ts';
@@ -22,6 +23,7 @@ class Waiters {
   follower: Keeper | undefined = undefined;
   /** Exists once `signal` has been read. */
   controller: AbortController | undefined = undefined;
+  abortSignal: ((reason: unknown) => void) | undefined = undefined;
   /** Scopes inside this one, and the dispatches that a tool in here has begun. */
   children: Scope[] | undefined = undefined;
   /** Whoever waits in here for something else than the tool. */
@@ -105,8 +107,11 @@ export class Scope {
   get signal(): AbortSignal {
     const waiters = this.#join();
     if (waiters.controller === undefined) {
-      waiters.controller = new AbortController();
-      if (this.aborted) waiters.controller.abort(this.reason);
+      const controller = new AbortController();
+      waiters.controller = controller;
+      // Whoever aborts has another AsyncLocalStorage than those who listen.
+      waiters.abortSignal = AsyncResource.bind((reason: unknown) => controller.abort(reason));
+      if (this.aborted) controller.abort(this.reason);
     }
     return waiters.controller.signal;
   }
@@ -134,10 +139,10 @@ export class Scope {
   }
 
   #spread(reason: unknown, graceMs: number): void {
-    const { keeper, follower, controller, children = [], listener } = this.#waiters ?? NOBODY;
+    const { keeper, follower, abortSignal, children = [], listener } = this.#waiters ?? NOBODY;
     if (this.#abortion === undefined) {
       this.#abortion = { reason, graceMs };
-      controller?.abort(reason);
+      abortSignal?.(reason);
       listener?.signalAborted();
     }
     // A copy: what an abort wakes may end its scope.

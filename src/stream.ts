@@ -22,7 +22,7 @@ const MAX_WAITING_PROGRESS = 100;
  * `async function*`, which would cost as much as the tool's own, and whose `return` waits for a part that may never come.
  */
 export class CallStream implements AsyncGenerator<StreamEvent, ToolDispatchResult, void>, Taker {
-  #start: ((taker: Taker) => StreamedCall) | undefined;
+  #start: ((stream: CallStream) => StreamedCall) | undefined;
   #call: StreamedCall | undefined = undefined;
   /** What nobody has asked for yet. */
   readonly #events: StreamEvent[] = [];
@@ -34,7 +34,7 @@ export class CallStream implements AsyncGenerator<StreamEvent, ToolDispatchResul
   #result: ToolDispatchResult | undefined = undefined;
   #isOver = false;
 
-  constructor(start: (taker: Taker) => StreamedCall) {
+  constructor(start: (stream: CallStream) => StreamedCall) {
     this.#start = start;
   }
 
@@ -117,7 +117,7 @@ export class CallStream implements AsyncGenerator<StreamEvent, ToolDispatchResul
     goOn?.();
   }
 
-  #begin(start: (taker: Taker) => StreamedCall): void {
+  #begin(start: (stream: CallStream) => StreamedCall): void {
     this.#start = undefined;
     this.#call = start(this);
     this.#call.result.then((result) => {

@@ -6,7 +6,7 @@ import * as testing from 'toolonion/testing';
 // A name that is added, renamed or removed is a decision, to be written in CHANGELOG.md.
 
 const coreNames = `
-  AbortReason MAX_DELAY_MS MalformedArguments PermissionCheck REDACTED ReadonlyToolRegistry Schedule TimeLimit ToolCall ToolContext
+  AbortReason MAX_DELAY_MS MalformedArguments Passage PermissionCheck REDACTED ReadonlyToolRegistry Schedule TimeLimit ToolCall ToolContext
   ToolFailure ToolOutput ToolRegistry after canonicalJson checkOptions cloneJson closeDangling codeOf compose controlOf copyJson
   createDispatcher cutTexts deepFreeze defineTool describeError describePart extensionKey fail failure forModel interrupted
   isBoolean isConcurrencySafe isContent isContentPart isCount isFunction isJsonLonger isLimit isLimitMs isListOf isOneOf isOutcome
