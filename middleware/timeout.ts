@@ -1,13 +1,16 @@
 import {
   AbortReason,
   type AbortScope,
+  type ContentPart,
   checkOptions,
   isLimitMs,
   isPromise,
   type Middleware,
   named,
   type OptionCheck,
+  Passage,
   type PerTool,
+  type Progress,
   perTool,
   perToolCheck,
   printable,
@@ -23,6 +26,11 @@ import {
 export interface TimeoutOptions {
   /** Milliseconds a tool may take; Infinity for no limit. Default: 120,000, two minutes. */
   readonly limitMs?: PerTool<number>;
+  /**
+   * Milliseconds a tool may go without a sign of life: progress it reports (`call.report`), or a part it yields. The time in which a part
+   * waits to be taken does not count. `limitMs` holds all the same. Default: Infinity, no such limit.
+   */
+  readonly idleMs?: PerTool<number>;
   /**
    * Milliseconds a tool may take to stop once its signal has aborted, before it is answered for. Infinity waits as long as it
    * takes, which is right for what writes and cannot be cancelled. Default: 0, one turn of the event loop.
@@ -48,44 +56,112 @@ export const timeoutMs: SettingKey<number> = settingKey((value) =>
  * @example timeout({ limitMs: { default: 10_000, byTool: { deploy: Infinity } } })
  */
 export function timeout(options: TimeoutOptions = {}): Middleware {
-  checkOptions('timeout', options, { limitMs: perToolCheck(isLimitMs), graceMs: perToolCheck(isGrace) });
+  checkOptions('timeout', options, {
+    limitMs: perToolCheck(isLimitMs),
+    idleMs: perToolCheck(isLimitMs),
+    graceMs: perToolCheck(isGrace),
+  });
   const limitOf = perTool(options.limitMs, 120_000);
+  const idleOf = perTool(options.idleMs, Number.POSITIVE_INFINITY);
   const graceOf = perTool(options.graceMs, 0);
 
   return named('timeout', function timeout(call, next) {
     const toolName = call.toolName;
     const limitMs = call.setting(timeoutMs) ?? limitOf(toolName);
-    if (limitMs === Number.POSITIVE_INFINITY) return next(call);
+    const idleMs = idleOf(toolName);
+    if (limitMs === Number.POSITIVE_INFINITY && idleMs === Number.POSITIVE_INFINITY) return next(call);
     const scope = call.abortScope(limitMs);
-    const outcome = next(scope.call);
+    const signs = idleMs < limitMs ? new SignsOfLife(call.channel) : undefined;
+    const outcome = next(signs === undefined ? scope.call : scope.call.with({ channel: signs }));
     if (!isPromise(outcome)) return scope.follow(outcome);
-    return scope.follow(outcome, new CallLimit(call, scope, outcome, limitMs, graceOf(toolName)));
+    const limit = new CallLimit(call, scope, outcome, { limitMs, idleMs, graceMs: graceOf(toolName) });
+    if (signs !== undefined) signs.limit = limit;
+    return scope.follow(outcome, limit);
   });
+}
+
+interface Limits {
+  readonly limitMs: number;
+  readonly idleMs: number;
+  readonly graceMs: number;
 }
 
 /** One object for each call that takes its time: a tool which answers at once pays for nothing. */
 class CallLimit extends TimeLimit {
   readonly #call: ToolCall;
   readonly #scope: AbortScope;
-  readonly #limitMs: number;
-  readonly #graceMs: number;
+  readonly #limits: Limits;
+  readonly #deadline: number;
+  /** Parts that wait to be taken: the tool can do nothing meanwhile. */
+  #waiting = 0;
 
-  constructor(call: ToolCall, scope: AbortScope, outcome: Promise<ToolOutcome>, limitMs: number, graceMs: number) {
+  constructor(call: ToolCall, scope: AbortScope, outcome: Promise<ToolOutcome>, limits: Limits) {
+    const now = call.clock.now();
     // What the tool did before it gave its promise counts as well.
-    super(outcome, Math.max(0, scope.startedAt + limitMs - call.clock.now()), call.clock);
+    const deadline = scope.startedAt + limits.limitMs;
+    super(outcome, Math.max(0, Math.min(deadline - now, limits.idleMs)), call.clock);
     this.#call = call;
     this.#scope = scope;
-    this.#limitMs = limitMs;
-    this.#graceMs = graceMs;
+    this.#limits = limits;
+    this.#deadline = deadline;
+  }
+
+  /** The tool has given a sign of life. */
+  alive(): void {
+    this.postpone(this.#idleLeft());
+  }
+
+  handOver(): void {
+    this.#waiting++;
+  }
+
+  takenOver(): void {
+    this.#waiting--;
+    this.alive();
+  }
+
+  #idleLeft(): number {
+    return Math.min(this.#limits.idleMs, this.#deadline - this.#call.clock.now());
   }
 
   protected override onLimit(): void {
-    const tool = printable(this.#call.toolName);
-    const message = `Tool "${tool}" did not finish within its limit of ${this.#limitMs} ms.`;
-    this.#scope.abort(new AbortReason(toolError('timeout', message)), this.#graceMs);
+    const { limitMs, idleMs, graceMs } = this.#limits;
+    const isIdle = this.#call.clock.now() < this.#deadline;
+    if (isIdle && this.#waiting > 0) {
+      this.restart(this.#idleLeft());
+      return;
+    }
+    const tool = `Tool "${printable(this.#call.toolName)}"`;
+    const message = isIdle
+      ? `${tool} gave no sign of life for ${idleMs} ms.`
+      : `${tool} did not finish within its limit of ${limitMs} ms.`;
+    this.#scope.abort(new AbortReason(toolError('timeout', message)), graceMs);
   }
 
   settled(): void {
     this.stop();
+  }
+}
+
+/** Hears what the tool gives before it has ended. */
+class SignsOfLife extends Passage {
+  /** There once the tool takes its time. */
+  limit: CallLimit | undefined = undefined;
+
+  override part(part: ContentPart, call: ToolCall): PromiseLike<unknown> | undefined {
+    const { limit } = this;
+    const taken = super.part(part, call);
+    if (taken === undefined || limit === undefined) {
+      limit?.alive();
+      return taken;
+    }
+    limit.handOver();
+    const goOn = () => limit.takenOver();
+    return Promise.resolve(taken).finally(goOn);
+  }
+
+  override progress(progress: Progress, call: ToolCall): void {
+    this.limit?.alive();
+    super.progress(progress, call);
   }
 }

@@ -3,6 +3,7 @@ import type { Channel } from './channel.ts';
 import type { Content, ContentPart } from './content.ts';
 import { isControlSignal } from './control.ts';
 import { Gathering } from './gathering.ts';
+import { HandOver } from './hand-over.ts';
 import { closeStream, isErrorLike, isNodeStream } from './json.ts';
 import { isPromise } from './maybe-promise.ts';
 import { toOutput } from './output.ts';
@@ -179,7 +180,8 @@ export class Drain {
     const taken = this.#channel === undefined || text === '' ? undefined : this.#offer({ type: 'text', text });
     if (taken === undefined) return true;
     this.#isHandingOver = true;
-    taken.then(this.#goOn, this.#goOnAlone);
+    if (taken instanceof HandOver) taken.onTaken(this.#goOn);
+    else taken.then(this.#goOn, this.#goOnAlone);
     return false;
   }
 

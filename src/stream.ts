@@ -2,6 +2,7 @@ import type { Progress } from './call.ts';
 import type { ContentPart } from './content.ts';
 import type { Taker } from './delivery.ts';
 import { AbortReason, toolError } from './error.ts';
+import { HandOver } from './hand-over.ts';
 import type { ToolDispatchResult } from './outcome.ts';
 import { isProgressEvent, progressEvent, type StreamEvent } from './stream-event.ts';
 
@@ -29,8 +30,7 @@ export class CallStream implements AsyncGenerator<StreamEvent, ToolDispatchResul
   /** Who waits, and those behind who asked without waiting. */
   #asking: ((step: Step) => void) | undefined = undefined;
   readonly #askingNext: ((step: Step) => void)[] = [];
-  /** Lets the tool go on. */
-  #goOn: (() => void) | undefined = undefined;
+  readonly #handOver = new HandOver(() => this.#asking !== undefined || this.#isOver);
   #result: ToolDispatchResult | undefined = undefined;
   #isOver = false;
 
@@ -49,7 +49,7 @@ export class CallStream implements AsyncGenerator<StreamEvent, ToolDispatchResul
       if (this.#asking === undefined) this.#asking = resolve;
       else this.#askingNext.push(resolve);
     });
-    if (this.#start === undefined) this.#release();
+    if (this.#start === undefined) this.#handOver.taken();
     else this.#begin(this.#start);
     return step;
   }
@@ -100,23 +100,6 @@ export class CallStream implements AsyncGenerator<StreamEvent, ToolDispatchResul
     asking({ done: false, value: event });
   }
 
-  /** What the tool waits for: the same object each time, as a promise for each part would cost. */
-  readonly #handOver: PromiseLike<undefined> = {
-    // biome-ignore lint/suspicious/noThenProperty: a channel may give back whatever can be awaited.
-    then: (goOn) => {
-      this.#goOn = goOn as unknown as () => void;
-      // Somebody may have asked between the part and the waiting.
-      if (this.#asking !== undefined || this.#isOver) this.#release();
-      return this.#handOver as PromiseLike<never>;
-    },
-  };
-
-  #release(): void {
-    const goOn = this.#goOn;
-    this.#goOn = undefined;
-    goOn?.();
-  }
-
   #begin(start: (stream: CallStream) => StreamedCall): void {
     this.#start = undefined;
     this.#call = start(this);
@@ -134,7 +117,7 @@ export class CallStream implements AsyncGenerator<StreamEvent, ToolDispatchResul
     this.#asking = undefined;
     for (const answer of [...(asking === undefined ? [] : [asking]), ...this.#askingNext.splice(0)])
       answer(this.#last());
-    this.#release();
+    this.#handOver.taken();
   }
 
   /** The result, once. */

@@ -19,7 +19,7 @@ let nextTick = 0;
 export abstract class TimeLimit {
   readonly #work: Promise<unknown>;
   readonly #clock: Clock;
-  readonly #deadline: number;
+  #deadline: number;
   #previous: TimeLimit | undefined = undefined;
   #next: TimeLimit | undefined = undefined;
   /** The tick it was listed in; -1 when it is not in the list. */
@@ -38,6 +38,20 @@ export abstract class TimeLimit {
 
   /** What happens at the limit. Must not throw. */
   protected abstract onLimit(): void;
+
+  /**
+   * Puts it off to `limitMs` milliseconds from now. Costs next to nothing: the time is looked at again when the old one has come. Not for
+   * an earlier time than it had.
+   */
+  protected postpone(limitMs: number): void {
+    this.#deadline = this.#clock.now() + limitMs;
+  }
+
+  /** Begins anew, from within `onLimit`. */
+  protected restart(limitMs: number): void {
+    this.postpone(limitMs);
+    this.#arm(limitMs);
+  }
 
   stop(): void {
     this.#armed?.clear();
@@ -59,10 +73,16 @@ export abstract class TimeLimit {
       milliseconds: Math.max(1, remainingMs),
       // A fallback keeps p-timeout from building an error, with its stack, for each call.
       // Later, for a clock that calls back at once.
-      fallback: () => queueMicrotask(() => this.onLimit()),
+      fallback: () => queueMicrotask(() => this.#due()),
       customTimers: timersOf(this.#clock),
     });
     this.#armed.catch(() => {});
+  }
+
+  #due(): void {
+    const left = this.#deadline - this.#clock.now();
+    if (left > 0) this.#arm(left);
+    else this.onLimit();
   }
 
   #list(now: number): void {

@@ -285,7 +285,7 @@ describe('leaving early', () => {
     return { seen, dispatcher };
   }
 
-  test('K05: by break closes the tool, once, before the loop goes on', async () => {
+  test('by break closes the tool, once, before the loop goes on', async () => {
     const { seen, dispatcher } = closing();
     for await (const event of dispatcher.stream({ name: 'tool' })) {
       expect(event).toEqual(text('a'));
@@ -501,7 +501,7 @@ describe('signs of life', () => {
     expect(steps.at(-1)).toEqual(text('x'));
   });
 
-  test('G12: data that looks like one is data', async () => {
+  test('data that looks like one is data', async () => {
     const { events, result } = await streamed(
       dispatcherOf(async function* () {
         yield { type: 'progress', message: 'mine' };

@@ -155,7 +155,7 @@ describe('the limit', () => {
 
   test('an option it does not have is refused', () => {
     expect(() => timeout({ limit: 5 } as TimeoutOptions)).toThrow(
-      /has no option "limit". Its options: limitMs, graceMs/,
+      /has no option "limit". Its options: limitMs, idleMs, graceMs/,
     );
   });
 });
@@ -722,4 +722,121 @@ test('G05: a signal shared by many calls keeps no listener', async () => {
   await Promise.all(Array.from({ length: 50 }, () => dispatch({ signal })));
   for (let index = 0; index < 50; index++) await dispatch({ signal });
   expect(listeners).toBe(0);
+});
+
+describe('a limit without signs of life', () => {
+  /** Reports, or yields, every so many milliseconds, so many times. */
+  const reporting =
+    (everyMs: number, times: number, clock: () => ManualClock): Execute =>
+    async (_, call) => {
+      for (let count = 0; count < times; count++) {
+        await new Promise<void>((resolve) => clock().setTimeout(resolve, everyMs));
+        call.report({ progress: count });
+      }
+      return 'done';
+    };
+
+  test('G12: a tool that reports every 20 ms for 200 ms ends well with 50 ms of silence allowed', async () => {
+    const one: Bench = bench(
+      reporting(20, 10, () => one.clock),
+      { idleMs: 50 },
+    );
+    const pending = one.dispatch();
+    await one.clock.advance(200);
+    expect(await pending).toMatchObject({ content: 'done', isError: false, notes: [] });
+    expect(one.clock.pending).toBe(0);
+  });
+
+  test('G12: one that falls silent ends with it, to the millisecond, and its late answer goes to the host', async () => {
+    const one: Bench = bench(
+      async (_, call) => {
+        await new Promise<void>((resolve) => one.clock.setTimeout(resolve, 30));
+        call.report({ message: 'still here' });
+        await new Promise<void>((resolve) => one.clock.setTimeout(resolve, 500));
+        return 'at last';
+      },
+      { idleMs: 50 },
+    );
+    const pending = one.dispatch();
+    let isAnswered = false;
+    void pending.then(() => {
+      isAnswered = true;
+    });
+    await one.clock.advance(79);
+    await turns();
+    expect(isAnswered).toBe(false);
+    await one.clock.advance(1);
+    const result = await pending;
+    expect(result).toMatchObject({ error: { code: 'timeout', executed: 'unknown' }, durationMs: 80 });
+    expect(result.content).toContain('Tool "work" gave no sign of life for 50 ms.');
+    await one.clock.advance(500);
+    expect(one.late).toMatchObject([{ content: 'at last' }]);
+  });
+
+  test('G12: however lively it is, the limit of the whole holds', async () => {
+    const one: Bench = bench(
+      reporting(20, 100, () => one.clock),
+      { idleMs: 50, limitMs: 130 },
+    );
+    const pending = one.dispatch();
+    await one.clock.advance(130);
+    const result = await pending;
+    expect(result).toMatchObject({ error: { code: 'timeout' }, durationMs: 130 });
+    expect(result.content).toContain('did not finish within its limit of 130 ms.');
+    expect(one.clock.pending).toBe(1);
+  });
+
+  test('takes a part that is yielded for a sign of life, streamed or not', async () => {
+    for (const isStreamed of [false, true]) {
+      const one: Bench = bench(
+        async function* () {
+          for (let count = 0; count < 5; count++) {
+            await new Promise<void>((resolve) => one.clock.setTimeout(resolve, 40));
+            yield `${count}`;
+          }
+        },
+        { idleMs: 50 },
+      );
+      const stream = one.dispatcher.stream({ name: 'work' });
+      const pending = isStreamed
+        ? (async () => {
+            for (let step = await stream.next(); ; step = await stream.next())
+              if (step.done === true) return step.value;
+          })()
+        : one.dispatch();
+      await one.clock.advance(200);
+      expect((await pending).content).toBe('01234');
+      expect(one.clock.pending).toBe(0);
+    }
+  });
+
+  test('does not count the time in which nobody takes the part, but what comes after', async () => {
+    for (const limitMs of [Number.POSITIVE_INFINITY, 100_000]) {
+      const one: Bench = bench(
+        async function* () {
+          yield 'a';
+          await new Promise(() => {});
+        },
+        { idleMs: 50, limitMs },
+      );
+      const stream = one.dispatcher.stream({ name: 'work' });
+      expect((await stream.next()).value).toMatchObject({ text: 'a' });
+      await one.clock.advance(1000);
+      const next = stream.next();
+      await one.clock.advance(49);
+      expect(await Promise.race([next, turns()])).toBeUndefined();
+      await one.clock.advance(50);
+      expect((await next).value).toMatchObject({ text: expect.stringContaining('no sign of life for 50 ms') });
+      expect(await stream.next()).toMatchObject({ done: true, value: { error: { code: 'timeout' } } });
+      expect(one.clock.pending).toBe(0);
+    }
+  });
+
+  test('is per tool, and told where it is wrong', async () => {
+    const one: Bench = bench(() => new Promise(() => {}), { idleMs: { byTool: { work: 10 } } });
+    const pending = one.dispatch();
+    await one.clock.advance(10);
+    expect((await pending).error?.code).toBe('timeout');
+    expect(() => timeout({ idleMs: 0 })).toThrow('Option "idleMs" of timeout must be milliseconds above 0');
+  });
 });
