@@ -1,11 +1,7 @@
 import {
   after,
-  type Content,
-  type ContentPart,
-  type CutOptions,
+  type Channel,
   checkOptions,
-  copyJson,
-  cutTexts,
   type DispatchNote,
   isFunction,
   isJsonLonger,
@@ -13,30 +9,26 @@ import {
   isLimitMs,
   isOneOf,
   isPromise,
-  type JsonValue,
   type Keep,
   type Marker,
   type MaybePromise,
-  type MediaPart,
   type Middleware,
+  type Next,
   named,
   type PerTool,
   perTool,
   perToolCheck,
-  printable,
-  type ResourceLinkPart,
-  readJson,
   type SizeUnit,
-  shrinkJson,
   sizeOf,
+  type Tool,
   type ToolCall,
-  type ToolError,
   type ToolOutcome,
-  toJson,
   withNote,
 } from '../src/index.ts';
+import { fits, limitContent, markerWith, type PutAway, truncated, usualMarker } from './limit-content.ts';
+import { LimitedParts } from './limited-parts.ts';
 import { readingOn, storeOf } from './read-result-tool.ts';
-import { isResultStore, keep, type ResultStore } from './result-store.ts';
+import { isResultStore, keep, MAX_ID, type ResultStore } from './result-store.ts';
 
 /** Options of `outputLimit`. A limit may be Infinity. */
 export interface OutputLimitOptions {
@@ -67,15 +59,6 @@ export interface OutputLimitOptions {
   readonly storeLimitMs?: number;
 }
 
-const REMEDY = 'ask for less at a time: narrower arguments, a page, a range.';
-
-function markerWith(remedy: (before: number) => string): Marker {
-  return (leftOut, total, unit, before) =>
-    `\n[… ${leftOut} of ${total} ${unit} left out. To see them, ${remedy(before)}]\n`;
-}
-
-const usualMarker = markerWith(() => REMEDY);
-
 /** A host's marker whose faults cost no answer. */
 function trusty(marker: Marker): Marker {
   return (...sizes) => {
@@ -87,9 +70,6 @@ function trusty(marker: Marker): Marker {
     }
   };
 }
-
-/** Characters of a part beside its text, its bytes or its address that are not counted, such as its type. */
-const FREE_FIELDS = 200;
 
 /**
  * Keeps an answer within a size: text is cut, JSON is shrunk and stays JSON, media and structured data are whole or replaced. An
@@ -119,9 +99,34 @@ export function outputLimit(options: OutputLimitOptions = {}): Middleware {
   const structuredLimitOf = perTool(options.structuredLimit, 200_000);
 
   return named('outputLimit', function outputLimit(call, next) {
+    if (call.channel !== undefined && !isReader(call.tool)) return limitParts(call, next, call.channel);
     const outcome = next(call);
     return isPromise(outcome) ? outcome.then((settled) => limit(call, settled)) : limit(call, outcome);
   });
+
+  function limitParts(call: ToolCall, next: Next, channel: Channel): MaybePromise<ToolOutcome> {
+    const { toolName } = call;
+    const cut = { limit: limitOf(toolName), unit, keep: keepOf(toolName), marker };
+    const parts = new LimitedParts(channel, cut, mediaLimitOf(toolName), longestMarker(call));
+    return after(next(call.with({ channel: parts })), (outcome) =>
+      after(limit(call, outcome), (limited) => parts.finish(call, limited)),
+    );
+  }
+
+  /** The size of the marker for the longest answer, with the longest way to read on. */
+  function longestMarker(call: ToolCall): number {
+    const longest = Number.MAX_SAFE_INTEGER;
+    const reader = readerOf(call);
+    const markers = [
+      marker,
+      ...(reader === undefined ? [] : [markerWith(() => readingOn(reader.name, LONGEST_ID, longest))]),
+    ];
+    return Math.max(...markers.map((each) => sizeOf(each(longest, longest, unit, longest), unit)));
+  }
+
+  function readerOf({ tools }: ToolCall): Tool | undefined {
+    return store && tools.tools.find((tool) => storeOf(tool) === store);
+  }
 
   function limit(call: ToolCall, outcome: ToolOutcome): MaybePromise<ToolOutcome> {
     if (outcome.control !== undefined) return outcome;
@@ -145,174 +150,21 @@ export function outputLimit(options: OutputLimitOptions = {}): Middleware {
     return after(keep(store, text, call, storeLimitMs), (kept) => {
       if ('fault' in kept) return { notes: [notStored(kept.fault)] };
       const notes = [stored(kept.id)];
-      const reader = call.tools.tools.find((tool) => storeOf(tool) === store);
+      const reader = readerOf(call);
       return reader === undefined ? { notes } : { notes, readOn: (from) => readingOn(reader.name, kept.id, from) };
     });
   }
 }
 
-/** What became of a text that the store was given. */
-interface PutAway {
-  readonly notes: readonly DispatchNote[];
-  /** What the model can do to read on from a byte; undefined where it can do nothing. */
-  readonly readOn?: (from: number) => string;
-}
-
-type Keeper = (text: string) => MaybePromise<PutAway>;
+const LONGEST_ID = 'x'.repeat(MAX_ID);
 
 /** Whether an answer is a page of another one: it has a limit of its own, and where it was cut there would be no way to read on. */
 function isPage({ tool }: ToolCall, { resolvedToolName }: ToolOutcome): boolean {
-  return tool?.name === resolvedToolName && storeOf(tool) !== undefined;
+  return tool?.name === resolvedToolName && isReader(tool);
 }
 
-/** The usual answer, told apart without counting bytes: no character has more than three of them. */
-function fits(content: Content, limit: number, unit: SizeUnit): boolean {
-  if (typeof content !== 'string' || !content.isWellFormed()) return false;
-  return content.length * (unit === 'bytes' ? 3 : 1) <= limit;
-}
-
-function limitContent(
-  outcome: ToolOutcome,
-  cut: CutOptions,
-  mediaLimit: number,
-  keeper: Keeper,
-): MaybePromise<ToolOutcome> {
-  const { content, error } = outcome;
-  const given = typeof content === 'string' ? [{ type: 'text', text: content } as const] : content;
-  const whole = withoutLarge(given, cut, mediaLimit);
-  return after(limitTexts(whole.map(textOf), cut, keeper), ({ texts, notes }) => {
-    const parts = whole.flatMap((part, index) => withText(part, texts[index] as string));
-    const replaced = whole.filter((part, index) => part !== given[index]).length;
-    if (parts.length === given.length && parts.every((part, index) => part === given[index])) return outcome;
-    const more = replaced === 0 ? notes : [...notes, truncated(`Parts left out whole: ${replaced}.`)];
-    return {
-      ...outcome,
-      content: typeof content === 'string' ? (texts[0] as string) : parts,
-      notes: [...outcome.notes, ...more],
-      ...(error && { error: limitError(error, cut) }),
-    };
-  });
-}
-
-/** The parts, with a few words in the place of each there is no room for. */
-function withoutLarge(parts: readonly ContentPart[], cut: CutOptions, mediaLimit: number): readonly ContentPart[] {
-  let mediaRoom = mediaLimit;
-  let fieldRoom = cut.limit;
-  return parts.map((part) => {
-    const fields = sizeOfFields(part, cut.unit);
-    if (fields > fieldRoom)
-      return part.type === 'text' ? { type: 'text', text: part.text } : descriptorOf(part, `${fields} ${cut.unit}`);
-    fieldRoom -= fields;
-    if (part.type === 'text' || part.type === 'resource_link') return part;
-    const bytes = bytesOf(part);
-    if (bytes > mediaRoom) return descriptorOf(part, `${bytes} bytes`);
-    mediaRoom -= bytes;
-    return part;
-  });
-}
-
-/** The size of what a part has beside what it is made for; of a link, all of it. */
-function sizeOfFields(part: ContentPart, unit: SizeUnit): number {
-  const fields = Object.entries(part).filter(([key, value]) => value !== undefined && !isCountedApart(part, key));
-  if (fields.length === 0) return 0;
-  const texts = fields.map(([, value]) => (typeof value === 'string' ? value : JSON.stringify(toJson(value))));
-  const size = sizeOf(texts.join(' '), unit);
-  return part.type === 'resource_link' || size > FREE_FIELDS ? size : 0;
-}
-
-/** Whether a field has a limit of its own, or needs none. */
-function isCountedApart({ type }: ContentPart, key: string): boolean {
-  if (key === 'type') return true;
-  return type === 'text' ? key === 'text' : type !== 'resource_link' && (key === 'data' || key === 'url');
-}
-
-function bytesOf({ data, url = '' }: MediaPart): number {
-  if (data === undefined) return url.length;
-  return typeof data === 'string' ? Buffer.byteLength(data, 'base64') : data.byteLength;
-}
-
-function descriptorOf({ type, mimeType }: MediaPart | ResourceLinkPart, size: string): ContentPart {
-  const kind = mimeType === undefined ? '' : ` (${printable(String(mimeType))})`;
-  return { type: 'text', text: `[${type} of ${size}${kind} left out: too large. Ask for a smaller one.]` };
-}
-
-function textOf(part: ContentPart): string {
-  return part.type === 'text' ? part.text.toWellFormed() : '';
-}
-
-/** The part with its text; nothing, where nothing of its text is left. */
-function withText(part: ContentPart, text: string): readonly ContentPart[] {
-  if (part.type !== 'text' || part.text === text) return [part];
-  return text === '' ? [] : [{ ...part, text }];
-}
-
-interface LimitedTexts {
-  readonly texts: readonly string[];
-  readonly notes: readonly DispatchNote[];
-}
-
-/** Cuts texts to one limit. One that is JSON is shrunk to the size the cut leaves it, and stays JSON. */
-function limitTexts(texts: readonly string[], cut: CutOptions, keeper: Keeper): MaybePromise<LimitedTexts> {
-  const { limit, unit } = cut;
-  const size = texts.reduce((sum, text) => sum + sizeOf(text, unit), 0);
-  if (size <= limit) return { texts, notes: [] };
-  const spoken = texts.filter((text) => text !== '');
-  return after(keeper(spoken.join('\n')), ({ notes, readOn }) => {
-    const remedy = (before: number) => (readOn === undefined ? REMEDY : `${readOn(byteAt(spoken, before, unit))}.`);
-    const marker = cut.marker === usualMarker ? markerWith(remedy) : cut.marker;
-    const kept = cutTexts(texts, { ...cut, marker });
-    const small = kept.map((text, index) =>
-      text === '' || text === texts[index] ? text : shrunk(texts[index] as string, text, cut),
-    );
-    const isCut = small.every((text, index) => text === kept[index]);
-    const isTold =
-      readOn === undefined || (marker !== cut.marker && sizeOf(marker(size, size, unit, size), unit) <= limit);
-    if (isCut && isTold)
-      return { texts: small, notes: [truncated(`The answer had ${size} ${unit}; the limit is ${limit}.`), ...notes] };
-    // JSON has no place for the marker, nor has a small limit; and a host's marker knows of no store.
-    const message = `This is a shortened view of an answer of ${size} ${unit}. To see more, ${remedy(0)}`;
-    return { texts: small, notes: [{ ...truncated(message), forModel: true }, ...notes] };
-  });
-}
-
-/** Where something stands in texts joined by newlines, in bytes, given how much of the texts stands before it. */
-function byteAt(texts: readonly string[], before: number, unit: SizeUnit): number {
-  let left = before;
-  let bytes = 0;
-  for (const text of texts) {
-    const size = sizeOf(text, unit);
-    if (left <= size) return bytes + (unit === 'bytes' ? left : Buffer.byteLength(text.slice(0, left)));
-    left -= size;
-    bytes += Buffer.byteLength(text) + 1;
-  }
-  return bytes;
-}
-
-function shrunk(text: string, kept: string, cut: CutOptions): string {
-  const value = jsonOf(text);
-  if (value === undefined) return kept;
-  const size = sizeOf(kept, cut.unit);
-  const json = shrinkJson(value, size, cut.unit);
-  return sizeOf(json, cut.unit) <= size ? json : kept;
-}
-
-/** The JSON a text is, if a shorter text of it would still say the same: a number must not become another one. */
-function jsonOf(text: string): JsonValue | undefined {
-  if (!/^\s*[[{]/.test(text)) return undefined;
-  try {
-    const value = copyJson(JSON.parse(text));
-    return readJson(text).inexact === undefined ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function limitError(error: ToolError, cut: CutOptions): ToolError {
-  const { message } = error;
-  if (sizeOf(message, cut.unit) <= cut.limit && message.isWellFormed()) return error;
-  const small = { ...error, message: cutTexts([message.toWellFormed()], cut).join('') };
-  // It is not enumerable, so that serialising an error never shows it.
-  return 'cause' in error ? Object.defineProperty(small, 'cause', { value: error.cause }) : small;
+function isReader(tool: Tool | undefined): boolean {
+  return tool !== undefined && storeOf(tool) !== undefined;
 }
 
 function withoutStructured(outcome: ToolOutcome, limit: number): ToolOutcome {
@@ -321,10 +173,6 @@ function withoutStructured(outcome: ToolOutcome, limit: number): ToolOutcome {
     rest,
     truncated(`The structured answer was left out: it is longer than ${limit} characters of JSON.`),
   );
-}
-
-function truncated(message: string): DispatchNote {
-  return { type: 'truncated', by: 'outputLimit', message };
 }
 
 function stored(id: string): DispatchNote {

@@ -93,6 +93,9 @@ export const isResultStore: OptionCheck = (value) => {
   return (typeof put === 'function' && typeof read === 'function') || 'a store, such as memoryStore()';
 };
 
+/** @internal Characters an id may have. */
+export const MAX_ID = 200;
+
 /** @internal What became of a text that was to be kept. */
 export type Kept = { readonly id: string } | { readonly fault: string };
 
@@ -123,7 +126,7 @@ async function keptWithin(answer: Promise<unknown>, call: ToolCall, limitMs: num
 
 function keptAs(id: unknown): Kept {
   if (id === undefined) return { fault: 'it is too large for the store' };
-  const isId = typeof id === 'string' && id !== '' && id.length <= 200 && id.isWellFormed();
+  const isId = typeof id === 'string' && id !== '' && id.length <= MAX_ID && id.isWellFormed();
   return isId ? { id } : { fault: 'the store gave no valid id' };
 }
 

@@ -4,6 +4,7 @@ import type { Content, ContentPart } from './content.ts';
 import type { Host } from './dispatch.ts';
 import type { ToolOutcome } from './outcome.ts';
 import type { DispatchOptions } from './request.ts';
+import { restOf } from './rest-of.ts';
 
 /** Who takes what a call gives before its result is there. */
 export type Taker = Pick<Channel, 'part' | 'progress'>;
@@ -51,33 +52,8 @@ export class Delivery implements Channel {
   complete(content: Content, call: ToolCall): void {
     if (this.#isOver) return;
     const passed = this.hasPassed ? this.#passed : '';
-    for (const part of passed === undefined ? [] : restOf(content, passed)) this.#taker.part(part, call);
+    const rest = passed === undefined ? undefined : restOf(content, passed);
+    for (const part of rest ?? []) this.#taker.part(part, call);
     this.#isOver = true;
   }
-}
-
-/** What of a content comes behind another, with which it begins; nothing where it does not. */
-export function restOf(content: Content, beginning: Content): readonly ContentPart[] {
-  const whole = partsOf(content);
-  const head = partsOf(beginning);
-  const last = head.at(-1);
-  const next = whole[head.length - 1];
-  const isBegun = head.every((part, index) => isSame(part, whole[index]) || (part === last && goesOn(part, next)));
-  if (!isBegun) return [];
-  const rest = whole.slice(head.length);
-  if (last?.type !== 'text' || next?.type !== 'text' || next.text.length === last.text.length) return rest;
-  return [{ type: 'text', text: next.text.slice(last.text.length) }, ...rest];
-}
-
-function isSame(part: ContentPart, other: ContentPart | undefined): boolean {
-  return part === other || (part.type === 'text' && other?.type === 'text' && part.text === other.text);
-}
-
-function goesOn(part: ContentPart, other: ContentPart | undefined): boolean {
-  return part.type === 'text' && other?.type === 'text' && other.text.startsWith(part.text);
-}
-
-function partsOf(content: Content): readonly ContentPart[] {
-  if (typeof content !== 'string') return content;
-  return content === '' ? [] : [{ type: 'text', text: content }];
 }

@@ -141,7 +141,7 @@ export class Drain {
     const { value } = step;
     const isDone = step.done === true;
     // The usual part first: what follows costs as much again.
-    if (typeof value === 'string' && !isDone && !this.#isAborted) return this.#takeText(value);
+    if (typeof value === 'string' && !isDone && !this.#call.aborted) return this.#takeText(value);
     if (!isAwaitable(value)) return this.#takeValue(value, isDone);
     // A synchronous generator's; an asynchronous one has waited for it.
     value.then(
@@ -155,7 +155,7 @@ export class Drain {
   }
 
   #takeValue(value: unknown, isDone: boolean): boolean {
-    if (this.#isAborted) return this.#end(() => this.#reject(this.#call.abortReason));
+    if (this.#call.aborted) return this.#end(() => this.#reject(this.#call.abortReason));
     if (isDone) return this.#end(() => this.#resolve(value === undefined ? this.#yielded() : value));
     if (isControlSignal(value) || isErrorLike(value)) {
       this.#askToClose();

@@ -40,13 +40,13 @@ export class Gathering {
     const isData = structured !== undefined;
     const own = typeof content === 'string' ? [{ type: 'text', text: content } as const] : content;
     const parts = [...(isData && this.#isAfterData ? [NEW_LINE] : []), ...own].filter(isSaying);
-    for (const part of parts) this.#addPart(part);
+    for (const part of parts) this.addPart(part);
     this.#isAfterData = isData;
     this.#isError ||= isError;
     return parts;
   }
 
-  #addPart(part: ContentPart): void {
+  addPart(part: ContentPart): void {
     if (part.type === 'text') {
       this.#first ??= part;
       this.#append(part.text);

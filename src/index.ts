@@ -45,6 +45,7 @@ export {
   toToolError,
 } from './error.ts';
 export { type ForModelOptions, forModel } from './for-model.ts';
+export { HoldBack } from './hold-back.ts';
 export type { FromJsonSchema, InferInput } from './infer-input.ts';
 export { closeDangling, type HistoryShape, interrupted } from './interrupted.ts';
 export { returnedValue } from './invoke.ts';

@@ -20,6 +20,7 @@ export abstract class TimeLimit {
   readonly #work: Promise<unknown>;
   readonly #clock: Clock;
   #deadline: number;
+  #isPostponed = false;
   #previous: TimeLimit | undefined = undefined;
   #next: TimeLimit | undefined = undefined;
   /** The tick it was listed in; -1 when it is not in the list. */
@@ -45,11 +46,12 @@ export abstract class TimeLimit {
    */
   protected postpone(limitMs: number): void {
     this.#deadline = this.#clock.now() + limitMs;
+    this.#isPostponed = true;
   }
 
   /** Begins anew, from within `onLimit`. */
   protected restart(limitMs: number): void {
-    this.postpone(limitMs);
+    this.#deadline = this.#clock.now() + limitMs;
     this.#arm(limitMs);
   }
 
@@ -80,7 +82,8 @@ export abstract class TimeLimit {
   }
 
   #due(): void {
-    const left = this.#deadline - this.#clock.now();
+    const left = this.#isPostponed ? this.#deadline - this.#clock.now() : 0;
+    this.#isPostponed = false;
     if (left > 0) this.#arm(left);
     else this.onLimit();
   }

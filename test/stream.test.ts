@@ -21,6 +21,7 @@ import {
 } from 'toolonion';
 import { allowAll, permission, standard, timeout, validation } from 'toolonion/middleware';
 import { ManualClock, turns } from './support/manual-clock.ts';
+import { comparable, streamed as drained, joined, normal, type Streamed } from './support/streamed.ts';
 import { expectNothingUnhandled } from './support/unhandled.ts';
 
 const unhandled = expectNothingUnhandled();
@@ -31,34 +32,8 @@ function dispatcherOf(execute: Execute, ...middleware: readonly Middleware[]): D
   return createDispatcher({ tools: [defineTool({ name: 'tool', description: 'A tool.', execute })], middleware });
 }
 
-interface Streamed {
-  readonly events: readonly StreamEvent[];
-  readonly result: ToolDispatchResult;
-}
-
-async function streamed(dispatcher: Dispatcher, options?: StreamOptions): Promise<Streamed> {
-  const events: StreamEvent[] = [];
-  const stream = dispatcher.stream({ id: 'c1', name: 'tool' }, options);
-  for (;;) {
-    const step = await stream.next();
-    if (step.done === true) return { events, result: step.value };
-    events.push(step.value);
-  }
-}
-
-/** Parts with neighbouring texts joined, as a content has them. */
-function joined(events: readonly StreamEvent[]): Content {
-  const parts: ContentPart[] = [];
-  for (const event of events) {
-    if (event.type === 'progress') continue;
-    const last = parts.at(-1);
-    if (event.type === 'text' && last?.type === 'text')
-      parts[parts.length - 1] = { ...last, text: last.text + event.text };
-    else parts.push(event);
-  }
-  const [first, ...others] = parts;
-  if (first === undefined) return '';
-  return first.type === 'text' && others.length === 0 ? first.text : parts;
+function streamed(dispatcher: Dispatcher, options?: StreamOptions): Promise<Streamed> {
+  return drained(dispatcher.stream({ id: 'c1', name: 'tool' }, options));
 }
 
 const text = (words: string): ContentPart => ({ type: 'text', text: words });
@@ -66,11 +41,6 @@ const image: ContentPart = { type: 'image', mimeType: 'image/png', data: 'iVBORw
 
 function isDone(value: StreamEvent | ToolDispatchResult | undefined): value is ToolDispatchResult {
   return value !== undefined && 'content' in value;
-}
-
-/** A result without what differs from call to call. */
-function comparable({ durationMs: _, error, ...result }: ToolDispatchResult): unknown {
-  return { ...result, ...(error && { error: { ...error, errorId: '' } }) };
 }
 
 describe('a stream', () => {
@@ -679,12 +649,6 @@ describe('dispatch and stream', () => {
     );
   });
 });
-
-/** One text part alone is a text. */
-function normal(content: Content): Content {
-  if (typeof content === 'string') return content;
-  return joined(content);
-}
 
 describe('layers', () => {
   test('see a streaming call end like any other, without a line of their own', async () => {

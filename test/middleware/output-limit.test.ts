@@ -248,11 +248,18 @@ describe('an answer of parts', () => {
   });
 
   test('cannot hide a large text in an address or a link', async () => {
-    const url = `data:image/png;base64,${'A'.repeat(100)}`;
-    const parts: ContentPart[] = [{ type: 'image', url }, link('x'.repeat(500)), link('y')];
-    expect(await contentOf(parts, { mediaLimit: 100, limit: 200 })).toEqual([
-      says('[image of 122 bytes left out: too large. Ask for a smaller one.]'),
-      says('[resource_link of 510 characters left out: too large. Ask for a smaller one.]'),
+    const url = `data:image/png;base64,${'A'.repeat(400)}`;
+    const padded = `data:image/png;${'x'.repeat(400)},A`;
+    const parts: ContentPart[] = [
+      { type: 'image', url },
+      { type: 'image', url: padded },
+      link('x'.repeat(500)),
+      link('y'),
+    ];
+    expect(await contentOf(parts, { mediaLimit: 100, limit: 400 })).toEqual([
+      says('[image of 300 bytes (image/png) left out: too large. Ask for a smaller one.]'),
+      says('[image of 208 bytes (image/png) left out: too large. Ask for a smaller one.]'),
+      says('[resource_link of 510 characters at file:///a left out: too large. Ask for a smaller one.]'),
       link('y'),
     ]);
   });

@@ -1,0 +1,64 @@
+import { type Channel, type ContentPart, type CutOptions, HoldBack, sizeOf, type ToolCall } from '../src/index.ts';
+import { Rooms } from './limit-content.ts';
+import { MaybeJson } from './maybe-json.ts';
+
+/**
+ * Lets out as much of an answer as is sure to be kept, however long it will be: the beginning, up to what a cut leaves of it. From the
+ * first part on that may be cut, and while a text may turn out to be JSON, which is shrunk in another way, all is held back to the end.
+ */
+export class LimitedParts extends HoldBack {
+  readonly #rooms: Rooms;
+  readonly #unit: CutOptions['unit'];
+  /** How much more text may leave. */
+  #room: number;
+  /** The text since the last part of another kind, as long as it may be JSON. */
+  #suspect: string[] | undefined = [];
+  #json = new MaybeJson();
+  #isOver = false;
+
+  constructor(outer: Channel, cut: CutOptions, mediaLimit: number, longestMarker: number) {
+    super(outer);
+    this.#rooms = new Rooms(cut, mediaLimit);
+    this.#unit = cut.unit;
+    const room = cut.limit - longestMarker;
+    this.#room = cut.keep === 'head' ? room : cut.keep === 'both' ? room / 2 : 0;
+  }
+
+  override part(part: ContentPart, call: ToolCall): PromiseLike<unknown> | undefined {
+    if (this.#isOver) return undefined;
+    const fit = isPlainText(part) ? part : this.#rooms.fit(part);
+    if (fit.type === 'text') return this.#takeText(fit.text, call);
+    this.#endText(call);
+    if (this.#isOver) return undefined;
+    this.#suspect = [];
+    this.#json = new MaybeJson();
+    return this.letOut(fit, call);
+  }
+
+  #takeText(text: string, call: ToolCall): PromiseLike<unknown> | undefined {
+    if (this.#suspect === undefined) return this.#letOutText(text, call);
+    this.#suspect.push(text);
+    return this.#json.mayBe(text) ? undefined : this.#endText(call);
+  }
+
+  /** The text so far is no JSON, or is all there is of it: where it is not cut, it is not shrunk either. */
+  #endText(call: ToolCall): PromiseLike<unknown> | undefined {
+    const texts = this.#suspect ?? [];
+    this.#suspect = undefined;
+    return this.#letOutText(texts.join(''), call);
+  }
+
+  #letOutText(text: string, call: ToolCall): PromiseLike<unknown> | undefined {
+    this.#room -= sizeOf(text, this.#unit);
+    // Half a character, whose other half may come.
+    this.#isOver = this.#room < 0 || !text.isWellFormed();
+    return this.#isOver || text === '' ? undefined : this.letOut({ type: 'text', text }, call);
+  }
+}
+
+/** The usual part, which has nothing but its text to measure. */
+function isPlainText(part: ContentPart): boolean {
+  let keys = 0;
+  for (const _ in part) keys++;
+  return part.type === 'text' && keys === 2;
+}

@@ -1,0 +1,40 @@
+import type { ToolCall } from './call.ts';
+import { Passage } from './channel.ts';
+import type { Content, ContentPart } from './content.ts';
+import { Gathering } from './gathering.ts';
+import { restOf } from './rest-of.ts';
+
+/**
+ * The channel of a layer that changes answers: it holds the parts back, and lets out the layer's own answer once that is there. A class
+ * made of it may let out earlier what is certain.
+ *
+ * @example
+ * const held = new HoldBack(call.channel);
+ * return after(next(call.with({ channel: held })), (outcome) => held.finish(call, { ...outcome, content: changed(outcome.content) }));
+ */
+export class HoldBack extends Passage {
+  readonly #out = new Gathering();
+
+  override part(_part: ContentPart, _call: ToolCall): PromiseLike<unknown> | undefined {
+    return undefined;
+  }
+
+  /** What is inside has given all its parts; this layer has not. */
+  override done(_content: Content): void {}
+
+  /** Passes a part on that the layer's answer is sure to have, at this place. */
+  protected letOut(part: ContentPart, call: ToolCall): PromiseLike<unknown> | undefined {
+    this.#out.addPart(part);
+    return super.part(part, call);
+  }
+
+  /** Passes on what the layer's answer has beyond what was let out. Gives the answer. */
+  finish<Answer extends { readonly content: Content }>(call: ToolCall, answer: Answer): Answer {
+    const rest = this.outer === undefined ? undefined : restOf(answer.content, this.#out.content);
+    if (rest !== undefined) {
+      for (const part of rest) super.part(part, call);
+      super.done(answer.content);
+    }
+    return answer;
+  }
+}
