@@ -2,11 +2,11 @@ import { ToolCall } from './call.ts';
 import type { Channel } from './channel.ts';
 import type { Content, ContentPart } from './content.ts';
 import { isControlSignal } from './control.ts';
-import { Gathering } from './gathering.ts';
+import { Gathered, Gathering } from './gathering.ts';
 import { HandOver } from './hand-over.ts';
 import { closeStream, isErrorLike, isNodeStream } from './json.ts';
 import { isPromise } from './maybe-promise.ts';
-import { toOutput } from './output.ts';
+import { type ToolOutput, toOutput } from './output.ts';
 import { isProgressEvent } from './stream-event.ts';
 
 /** An iterator that a generator function made, synchronous or not. */
@@ -50,7 +50,8 @@ export class Drain {
   #askToClose: () => void = nothing;
   #steps = 0;
   #yields = 0;
-  #first: unknown = undefined;
+  /** The first thing yielded that is no text. */
+  #first: { readonly value: unknown; readonly output: ToolOutput } | undefined = undefined;
   /** Whether the generator waits in a yield until what it has yielded is taken. */
   #isHandingOver = false;
   #isAborted = false;
@@ -166,16 +167,18 @@ export class Drain {
       return true;
     }
     if (typeof value === 'string') return this.#takeText(value);
-    if (this.#yields++ === 0) this.#first = value;
-    return this.#passOn(this.#gathering.add(toOutput(value)), 0);
+    const output = toOutput(value);
+    if (this.#yields++ === 0) this.#first = { value, output };
+    return this.#passOn(this.#gathering.add(output), 0);
   }
 
-  #yielded(): unknown {
-    return this.#yields === 1 ? this.#first : this.#gathering.output;
+  #yielded(): Gathered {
+    const first = this.#yields === 1 ? this.#first : undefined;
+    return first === undefined ? new Gathered(this.#gathering.output, undefined) : new Gathered(first.output, first);
   }
 
   #takeText(text: string): boolean {
-    if (this.#yields++ === 0) this.#first = text;
+    this.#yields++;
     this.#gathering.addText(text);
     const taken = this.#channel === undefined || text === '' ? undefined : this.#offer({ type: 'text', text });
     if (taken === undefined) return true;

@@ -1,17 +1,23 @@
 import type { Content, ContentPart, TextPart } from './content.ts';
+import type { JsonValue } from './json.ts';
 import type { ToolOutput } from './output.ts';
 
 /** Texts that are joined at once: so many small ones in the memory of a long stream would cost more than the joining. */
 const TEXTS_AT_ONCE = 256;
 
-/** An answer that no tool has given as it is: it was put together of pieces. */
+/** What a generator has yielded, as one answer. */
 export class Gathered implements ToolOutput {
   readonly content: Content;
   readonly isError: boolean;
+  readonly structured?: JsonValue;
+  /** What it yielded, where that was one thing only. */
+  readonly only: { readonly value: unknown } | undefined;
 
-  constructor(content: Content, isError: boolean) {
+  constructor({ content, isError, structured }: ToolOutput, only: Gathered['only']) {
     this.content = content;
     this.isError = isError;
+    this.only = only;
+    if (structured !== undefined) this.structured = structured;
   }
 }
 
@@ -26,8 +32,8 @@ export class Gathering {
   #isError = false;
 
   /** All there is so far, as one answer. */
-  get output(): Gathered {
-    return new Gathered(this.content, this.#isError);
+  get output(): ToolOutput {
+    return { content: this.content, isError: this.#isError };
   }
 
   addText(text: string): void {

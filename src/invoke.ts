@@ -96,14 +96,15 @@ function returnedOutcome(call: ToolCall, value: unknown): ToolOutcome {
   // An Error that is returned says no more to the model than one that is thrown.
   if (typeof value === 'object' && isErrorLike(value)) return thrownOutcome(call, value);
   ToolCall.scope(call).dispatch.over('yes');
-  if (typeof value !== 'string') {
-    const control = controlIn(value);
-    if (control !== undefined) return suspended(call, control);
-    const outcome = succeed(call, toOutput(value));
-    if (call.tool?.schema.outputSchema !== undefined && !(value instanceof Gathered)) returned.set(outcome, value);
-    return outcome;
-  }
-  return { resolvedToolName: call.toolName, content: value, isError: false, notes: NO_NOTES };
+  if (typeof value === 'string')
+    return { resolvedToolName: call.toolName, content: value, isError: false, notes: NO_NOTES };
+  const isGathered = value instanceof Gathered;
+  const given = isGathered ? value.only?.value : value;
+  const control = controlIn(given);
+  if (control !== undefined) return suspended(call, control);
+  const outcome = succeed(call, isGathered ? value : toOutput(value));
+  if (call.tool?.schema.outputSchema !== undefined && given !== undefined) returned.set(outcome, given);
+  return outcome;
 }
 
 /** What tools that promise data have returned, where it looked like an answer without any. */
