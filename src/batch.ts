@@ -3,7 +3,7 @@ import type { Dispatch, Host } from './dispatch.ts';
 import { AbortReason, printable, toolError } from './error.ts';
 import { copyJson } from './json.ts';
 import { isOutcome, type RequestedCall, type ToolDispatchResult } from './outcome.ts';
-import { type BatchOptions, requestedIn, type ToolCallRequest, UnusableCall } from './request.ts';
+import { type BatchOptions, MOST_CALLS, requestedIn, type ToolCallRequest, UnusableCall } from './request.ts';
 import { Slots } from './slots.ts';
 
 /** Calls that came together. */
@@ -19,11 +19,12 @@ export class Batch {
   readonly dispatches: (Dispatch | undefined)[] = [];
   readonly #onResult: BatchOptions['onResult'];
   readonly #host: Host;
+  readonly #standing = new Set<string>();
   #stopped: AbortReason | undefined = undefined;
 
   constructor(requests: readonly ToolCallRequest[], options: BatchOptions, host: Host) {
     const { concurrency = Number.POSITIVE_INFINITY, failFast = false, onResult, earlier = [] } = options;
-    this.askedIds = new Set(requests.flatMap((request) => idOf(request) ?? []));
+    this.askedIds = new Set(requests.map(idOf).filter((id) => typeof id === 'string'));
     this.slots = new Slots(concurrency);
     this.failFast = failFast;
     this.#onResult = onResult;
@@ -31,12 +32,28 @@ export class Batch {
     for (const result of earlier) if (hasEnded(result)) this.givenIds.add(result.toolCallId);
   }
 
+  /**
+   * What a call of an earlier run came to, if that stands. One that was suspended has not ended.
+   *
+   * @throws UnusableCall for the result of another call.
+   */
+  standing(earlier: ToolDispatchResult | undefined, request: ToolCallRequest): ToolDispatchResult | undefined {
+    if (earlier === undefined || earlier === null || (isOutcome(earlier) && earlier.control !== undefined))
+      return undefined;
+    if (!hasEnded(earlier) || !isOf(earlier.requested, request))
+      throw new UnusableCall('What "earlier" has at its place is not its own result.');
+    if (this.#standing.has(earlier.toolCallId))
+      throw new UnusableCall('What "earlier" has at its place is the result of a call before it.');
+    this.#standing.add(earlier.toolCallId);
+    return earlier;
+  }
+
   /** One of its calls begins. */
   add(dispatch: Dispatch, place: number): void {
     dispatch.batch = this;
     dispatch.place = place;
     this.dispatches[place] = dispatch;
-    if (this.failFast) dispatch.isAbortable = true;
+    if (this.failFast || this.#stopped !== undefined) dispatch.isAbortable = true;
     if (this.#stopped !== undefined) dispatch.stop(this.#stopped);
   }
 
@@ -62,7 +79,7 @@ function failedReason(name: string): AbortReason {
   return new AbortReason(toolError('cancelled', message));
 }
 
-function idOf(request: ToolCallRequest): string | undefined {
+function idOf(request: ToolCallRequest): unknown {
   try {
     return request.id;
   } catch {
@@ -77,6 +94,7 @@ function idOf(request: ToolCallRequest): string | undefined {
 export function listOf(requests: readonly ToolCallRequest[] | null | undefined): readonly ToolCallRequest[] {
   try {
     if (!Array.isArray(requests)) return [requests ?? []].flat();
+    if (requests.length > MOST_CALLS) return [UNREADABLE];
     return Array.from({ length: requests.length }, (_, place) => readItem(requests, place));
   } catch {
     return [UNREADABLE];
@@ -97,7 +115,8 @@ function readItem(requests: readonly ToolCallRequest[], place: number): ToolCall
 export function copyOf(request: ToolCallRequest): ToolCallRequest {
   try {
     const { id, name, arguments: raw, truncated } = request;
-    if (raw === undefined || raw === null || raw === '') return { ...request };
+    if (raw === undefined || raw === null || raw === '')
+      return { ...request, ...(id !== undefined && { id }), name, truncated: Boolean(truncated) };
     const own = { name, arguments: typeof raw === 'object' ? copyJson(raw) : raw, truncated: Boolean(truncated) };
     return id === undefined ? own : { ...own, id };
   } catch {
@@ -105,23 +124,8 @@ export function copyOf(request: ToolCallRequest): ToolCallRequest {
   }
 }
 
-/**
- * What a call of an earlier run came to, if that stands. One that was suspended has not ended.
- *
- * @throws UnusableCall for the result of another call.
- */
-export function standingResult(
-  earlier: ToolDispatchResult | undefined,
-  request: ToolCallRequest,
-): ToolDispatchResult | undefined {
-  if (earlier === undefined || earlier === null || (isOutcome(earlier) && !hasEnded(earlier))) return undefined;
-  if (!isOutcome(earlier) || !isOf(earlier.requested, request))
-    throw new UnusableCall('What "earlier" has at its place is not its own result.');
-  return earlier;
-}
-
 function hasEnded(result: ToolDispatchResult | undefined): result is ToolDispatchResult {
-  return isOutcome(result) && result.control === undefined;
+  return isOutcome(result) && result.control === undefined && typeof result.toolCallId === 'string';
 }
 
 function isOf(earlier: RequestedCall, request: ToolCallRequest): boolean {

@@ -57,6 +57,8 @@ export class Dispatch implements Guard, AbortListener, SettleListener {
   delivery: Delivery | undefined = undefined;
   /** Where a schedule has it wait for its turn, or expects it. */
   turn: Turn | undefined = undefined;
+  /** Milliseconds it waited for its turns. */
+  queuedMs = 0;
   /** What was done to the call before it reached the onion; undefined where nothing was. */
   preparation: Preparation | undefined = undefined;
   /** When it began, on the host's clock. */

@@ -1,6 +1,6 @@
 import { nanoid } from 'nanoid';
 import { MalformedArguments, NOTHING, RepairedArguments, readArguments } from './arguments.ts';
-import { Batch, copyOf, listOf, standingResult } from './batch.ts';
+import { Batch, copyOf, listOf } from './batch.ts';
 import { ToolCall } from './call.ts';
 import { afterTurns, type Clock } from './clock.ts';
 import { textOf } from './content.ts';
@@ -286,7 +286,7 @@ class OnionDispatcher implements Dispatcher {
   ): () => MaybePromise<ToolDispatchResult> {
     const startedAt = this.#host.clock.now();
     try {
-      const standing = standingResult(options.earlier?.[place], request);
+      const standing = batch.standing(options.earlier?.[place], request);
       if (standing !== undefined) return () => standing;
       const call = this.#begin(startedAt, request, options, this.#deliveryTo(options), batch, place);
       return () => this.#run(call, onion);
@@ -368,8 +368,11 @@ class OnionDispatcher implements Dispatcher {
 
   async #abortAll(): Promise<DrainReport> {
     const aborted = this.#inFlight.stop(CLOSED);
-    // All are answered by then, save where a layer hangs in a call that nobody could abort.
-    await new Promise<void>((resolve) => afterTurns(TURNS_TO_ANSWER, resolve));
+    // As long as there is an answer now and then. What is left is held up by a layer that hangs, in a call nobody could abort.
+    for (let answers = -1; answers !== this.#inFlight.answers; ) {
+      answers = this.#inFlight.answers;
+      if (!this.#inFlight.isEmpty) await new Promise<void>((resolve) => afterTurns(TURNS_TO_ANSWER, resolve));
+    }
     return { aborted: aborted.length, running: aborted.filter(({ executed }) => executed === 'unknown').length };
   }
 

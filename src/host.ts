@@ -1,5 +1,5 @@
 import { nanoid } from 'nanoid';
-import { systemClock } from './clock.ts';
+import { type Clock, systemClock } from './clock.ts';
 import type { Host } from './dispatch.ts';
 import type { DispatcherOptions } from './dispatcher.ts';
 import { describeError } from './error.ts';
@@ -32,7 +32,7 @@ export function hostOf({
     return undefined;
   };
   return {
-    clock,
+    clock: clock === systemClock ? clock : trusty(clock, warn),
     tell,
     late: (outcome, call) => {
       tell('onLate', () => onLate?.(outcome, call));
@@ -54,6 +54,34 @@ export function hostOf({
         warn('isControlSignal failed', failure);
         return false;
       }
+    },
+  };
+}
+
+/** A clock of the host's, whose failures cost no call: where it fails, time stands still, and its timers are the system's. */
+function trusty(clock: Clock, warn: (message: string, cause: unknown) => void): Clock {
+  const attempt = <Value>(use: () => Value): Value | undefined => {
+    try {
+      return use();
+    } catch (thrown) {
+      warn('The clock failed', thrown);
+      return undefined;
+    }
+  };
+  let last = 0;
+  return {
+    now: () => {
+      last = attempt(() => clock.now()) ?? last;
+      return last;
+    },
+    setTimeout: (callback, delayMs) =>
+      attempt(() => ({ own: clock.setTimeout(callback, delayMs) })) ?? {
+        system: systemClock.setTimeout(callback, delayMs),
+      },
+    clearTimeout: (timer) => {
+      const { own, system } = timer as { readonly own?: unknown; readonly system?: unknown };
+      if (system !== undefined) systemClock.clearTimeout(system);
+      else attempt(() => clock.clearTimeout(own));
     },
   };
 }

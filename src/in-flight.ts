@@ -9,7 +9,17 @@ export class InFlight {
   readonly #others = new Map<string, Dispatch>();
   readonly #batches = new Set<Batch>();
   #closed = false;
+  #answers = 0;
   #whenEmpty: (() => void)[] = [];
+
+  /** How many calls have been answered since it was closed. */
+  get answers(): number {
+    return this.#answers;
+  }
+
+  get isEmpty(): boolean {
+    return this.#alone === undefined && this.#others.size === 0 && this.#batches.size === 0;
+  }
 
   /** Whether no further call is to run. */
   get isClosed(): boolean {
@@ -28,7 +38,9 @@ export class InFlight {
   delete(dispatch: Dispatch): void {
     if (dispatch === this.#alone) this.#alone = undefined;
     else this.#others.delete(dispatch.id);
-    if (this.#closed) this.#tellIfEmpty();
+    if (!this.#closed) return;
+    this.#answers++;
+    this.#tellIfEmpty();
   }
 
   addBatch(batch: Batch): void {
@@ -56,7 +68,7 @@ export class InFlight {
   }
 
   #tellIfEmpty(): void {
-    if (this.#alone !== undefined || this.#others.size > 0 || this.#batches.size > 0) return;
+    if (!this.isEmpty) return;
     for (const tell of this.#whenEmpty.splice(0)) tell();
   }
 }

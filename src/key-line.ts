@@ -12,7 +12,8 @@ export class KeyLine {
   /** Has everything but a slot. */
   #candidate: Turn | undefined = undefined;
   readonly #waiting = new Line<Turn>();
-  readonly #nested = new Set<Turn>();
+  /** Nested calls, by the turn they are inside of. */
+  readonly #nested = new Map<Turn, Line<Turn>>();
 
   get isEmpty(): boolean {
     return (this.#holder ?? this.#candidate ?? this.#firstWaiting) === undefined && this.#nested.size === 0;
@@ -27,11 +28,18 @@ export class KeyLine {
     return true;
   }
 
-  wait(turn: Turn): void {
-    if (turn.ancestor !== undefined) this.#nested.add(turn);
-    else if (this.#candidate === turn) this.#waiting.unshift(turn);
-    else this.#waiting.push(turn);
+  /** @param isNext Whether it was on its way to a slot already: then it goes before the others. */
+  wait(turn: Turn, isNext: boolean): void {
     if (this.#candidate === turn) this.#candidate = undefined;
+    const line = turn.ancestor === undefined ? this.#waiting : this.#nestedIn(turn.ancestor);
+    if (isNext) line.unshift(turn);
+    else line.push(turn);
+  }
+
+  #nestedIn(ancestor: Turn): Line<Turn> {
+    const line = this.#nested.get(ancestor) ?? new Line<Turn>();
+    this.#nested.set(ancestor, line);
+    return line;
   }
 
   /** It has a slot, and takes the key; not where another has taken it meanwhile. */
@@ -47,23 +55,25 @@ export class KeyLine {
   leave(turn: Turn): void {
     while (this.#holder?.stage === 'over') this.#holder = this.#holder.lender;
     if (this.#candidate === turn) this.#candidate = undefined;
-    this.#nested.delete(turn);
   }
 
-  /** Those who may go on to their slots now: all nested calls, for which of them gets one first is open, and the next in line. */
+  /** Those who may go on to their slots now: the first nested call of each turn, for which gets a slot first is open, and the next in line. */
   next(): readonly Turn[] {
-    const nested = [...this.#nested].filter((turn) => this.admits(turn));
-    for (const turn of nested) this.#nested.delete(turn);
-    const first = this.#firstWaiting;
-    if ((this.#holder ?? this.#candidate) !== undefined || first === undefined) return nested;
-    this.#candidate = this.#waiting.shift();
-    return [...nested, first];
+    const next: Turn[] = [];
+    for (const [ancestor, line] of this.#nested) {
+      const first = firstWaiting(line);
+      if (first === undefined) this.#nested.delete(ancestor);
+      else if (this.admits(first)) next.push(line.shift() as Turn);
+    }
+    if ((this.#holder ?? this.#candidate) === undefined && this.#firstWaiting !== undefined) {
+      this.#candidate = this.#waiting.shift() as Turn;
+      next.push(this.#candidate);
+    }
+    return next;
   }
 
-  /** The next in line, those left out who have gone. */
   get #firstWaiting(): Turn | undefined {
-    while (this.#waiting.first?.stage === 'over') this.#waiting.shift();
-    return this.#waiting.first;
+    return firstWaiting(this.#waiting);
   }
 
   /** Those who have to end before it can have the key. */
@@ -74,8 +84,17 @@ export class KeyLine {
     return blockers;
   }
 
-  /** Those who have to end before a call can have the key that was made, by whatever way, by that turn's tool. */
+  /** Those who have to end before calls can have the key that were made, by whatever way, by that turn's tool. */
   blockersInside(turn: Turn): readonly Turn[] {
-    return [...this.#nested].filter((nested) => nested.isInside(turn)).flatMap((nested) => this.blockersOf(nested));
+    return [...this.#nested].flatMap(([ancestor, line]) => {
+      const first = ancestor === turn || ancestor.isInside(turn) ? firstWaiting(line) : undefined;
+      return first === undefined ? [] : this.blockersOf(first);
+    });
   }
+}
+
+/** The next in a line, those left out who have gone. */
+function firstWaiting(line: Line<Turn>): Turn | undefined {
+  while (line.first?.stage === 'over') line.shift();
+  return line.first;
 }

@@ -1,4 +1,3 @@
-import { Line } from './line.ts';
 import type { Turn } from './turn.ts';
 
 /**
@@ -13,7 +12,7 @@ export class Lane {
   /** The first that is not open. */
   #frontier: Turn | undefined = undefined;
   /** Open turns with keys, in order: nobody knows what an earlier one that is still coming will ask for. */
-  readonly #keyed = new Line<Turn>();
+  readonly #keyed = new Set<Turn>();
 
   constructor(scope: unknown) {
     this.scope = scope;
@@ -31,8 +30,15 @@ export class Lane {
   demote(turn: Turn): void {
     const frontier = this.#frontier;
     this.#unlink(turn);
+    this.#keyed.delete(turn);
     turn.isOpen = false;
     this.#insert(turn, frontier);
+  }
+
+  /** One that another, which is still coming, waits for before it comes: its layers have made the call. */
+  addBefore(turn: Turn, coming: Turn): void {
+    if (coming.isOpen) this.demote(coming);
+    this.#insert(turn, coming);
   }
 
   #insert(turn: Turn, next: Turn | undefined): void {
@@ -49,6 +55,7 @@ export class Lane {
   remove(turn: Turn): void {
     if (this.#frontier === turn) this.#frontier = turn.next;
     this.#unlink(turn);
+    this.#keyed.delete(turn);
   }
 
   #unlink({ previous, next }: Turn): void {
@@ -60,20 +67,16 @@ export class Lane {
 
   /** Opens what may be opened, and tells of those that wait for nothing in this lane any more. */
   advance(ready: (turn: Turn) => void): void {
-    this.#passKeyed(ready);
     for (let turn = this.#frontier; turn !== undefined && this.#mayOpen(turn); turn = this.#frontier) {
       this.#frontier = turn.next;
       turn.isOpen = true;
-      if (turn.isKeyed) this.#keyed.push(turn);
+      if (turn.isKeyed) this.#keyed.add(turn);
       else if (turn.stage === 'waiting') ready(turn);
     }
-    this.#passKeyed(ready);
-  }
-
-  #passKeyed(ready: (turn: Turn) => void): void {
-    for (let turn = this.#keyed.first; turn !== undefined && turn.stage !== 'coming'; turn = this.#keyed.first) {
-      this.#keyed.shift();
-      if (turn.stage === 'waiting' && turn.isOpen) ready(turn);
+    for (const turn of this.#keyed) {
+      if (turn.stage === 'coming') return;
+      this.#keyed.delete(turn);
+      ready(turn);
     }
   }
 

@@ -70,6 +70,9 @@ export class UnusableCall extends TypeError {
   }
 }
 
+/** A list that claims to have more is taken for none: reading it would fill the memory. */
+export const MOST_CALLS = 1_000_000;
+
 const OPTIONS: OptionChecks = {
   signal: (value) => isSignal(value) || 'an AbortSignal',
   context: (value) => value instanceof ToolContext || 'a ToolContext',
@@ -85,7 +88,7 @@ const BATCH_OPTIONS: OptionChecks = {
   concurrency: isLimit(1),
   failFast: isBoolean,
   onResult: isFunction,
-  earlier: isListOf(() => true, 'an array of results'),
+  earlier: (value) => (Array.isArray(value) && value.length <= MOST_CALLS) || 'an array of results',
 };
 
 function isSignal(value: unknown): boolean {
@@ -107,7 +110,8 @@ export function checkedStreamOptions(options: StreamOptions): StreamOptions {
 
 /** A copy of the options of a batch. @throws UnusableCall naming the option and what is allowed. */
 export function checkedBatchOptions(options: BatchOptions): BatchOptions {
-  return checkedCopy('dispatchAll', options, BATCH_OPTIONS);
+  const own: BatchOptions = checkedCopy('dispatchAll', options, BATCH_OPTIONS);
+  return own.earlier === undefined ? own : { ...own, earlier: copyOfList(own.earlier) };
 }
 
 function checkedCopy<Options extends DispatchOptions>(owner: string, options: Options, checks: OptionChecks): Options {
@@ -118,7 +122,12 @@ function checkedCopy<Options extends DispatchOptions>(owner: string, options: Op
   } catch (thrown) {
     throw new UnusableCall(describeError(thrown).message);
   }
-  return own.settings === undefined ? own : { ...own, settings: [...own.settings] };
+  return own.settings === undefined ? own : { ...own, settings: copyOfList(own.settings) };
+}
+
+/** By index: an iterator of the list's own may never end. */
+function copyOfList<Item>(list: readonly Item[]): readonly Item[] {
+  return Array.from({ length: list.length }, (_, index) => list[index] as Item);
 }
 
 /** The call as it goes into the result: safe to keep and to replay, whatever was sent. */

@@ -46,6 +46,7 @@ export class Schedule {
   readonly #scopeOf: (call: ToolCall) => unknown;
   readonly #lanes = new Map<unknown, Lane>();
   readonly #keys = new Map<string, KeyLine>();
+  readonly #steps: (() => void)[] = [];
   /** How many calls of a batch have a turn here. */
   readonly #reserved = new WeakMap<Batch, number>();
 
@@ -87,31 +88,40 @@ export class Schedule {
   }
 
   async #wait(turn: Turn, call: ToolCall, next: Next, whenAborted: Next): Promise<ToolOutcome> {
+    const { dispatch } = turn;
     const since = call.clock.now();
-    if (turn.refusal === undefined) await turn.wait();
-    const queuedMs = call.clock.now() - since;
-    if (turn.refusal !== undefined) return { ...(turn.refusal.outcome ?? (await whenAborted(call))), queuedMs };
-    return { ...(await this.#follow(turn, next(call))), queuedMs };
+    // What judged its arguments may have aborted it.
+    if (turn.stage === 'waiting' && call.aborted) turn.refuse(undefined);
+    if (turn.stage === 'waiting') await turn.wait();
+    dispatch.queuedMs += call.clock.now() - since;
+    const { refusal } = turn;
+    const answer = refusal === undefined ? this.#follow(turn, next(call)) : (refusal.outcome ?? whenAborted(call));
+    return { ...(await answer), queuedMs: dispatch.queuedMs };
   }
 
   #enter(call: ToolCall): Turn {
     const { dispatch } = ToolCall.scope(call);
     if (dispatch.batch !== undefined) this.#reserve(dispatch.batch, dispatch);
-    const turn = this.#expected(dispatch) ?? this.#add(dispatch, call);
+    const turn = this.#expected(dispatch, call) ?? this.#add(dispatch, call);
     const { lane, isKeyed } = turn;
-    turn.arrive(call);
+    // Before it may run: what is asked here is the host's, and may do anything.
     if (this.#isInside) turn.judge(call);
-    if (turn.isOpen && (!turn.isSafe || turn.isKeyed !== isKeyed)) lane.demote(turn);
-    else if (turn.isOpen && !turn.isKeyed) this.#needKey(turn);
-    lane.advance(this.#needKey);
+    turn.arrive(call);
+    this.#do(() => {
+      if (turn.isOpen && (!turn.isSafe || turn.isKeyed !== isKeyed)) lane.demote(turn);
+      else if (turn.isOpen && !turn.isKeyed) this.#needKey(turn);
+      lane.advance(this.#needKey);
+    });
     return turn;
   }
 
   /** The place that is kept for it. A turn it has had is over: a layer outside calls again. */
-  #expected(dispatch: Dispatch): Turn | undefined {
+  #expected(dispatch: Dispatch, call: ToolCall): Turn | undefined {
     for (let { turn } = dispatch; turn !== undefined; turn = turn.outer) {
       if (turn.schedule !== this) continue;
-      if (turn.stage === 'coming') return turn;
+      // A layer may have changed the session.
+      if (turn.stage === 'coming' && (turn.ancestor !== undefined || turn.lane.scope === this.#scopeOf(call)))
+        return turn;
       this.end(turn);
     }
     return undefined;
@@ -137,20 +147,26 @@ export class Schedule {
   }
 
   #add(dispatch: Dispatch, call: ToolCall): Turn {
-    const ancestor = this.#ancestorOf(call);
-    const lane = ancestor === undefined ? this.#laneOf(call) : ancestor.nested;
+    const [ancestor, coming] = this.#ancestorsOf(call);
+    const lane = ancestor?.nested ?? coming?.lane ?? this.#laneOf(call);
     const turn = new Turn(this, dispatch, lane, ancestor, call.tool as Tool<unknown> | undefined);
     if (!this.#isInside) turn.distrustKeys();
-    lane.add(turn);
+    if (coming === undefined) lane.add(turn);
+    else lane.addBefore(turn, coming);
     dispatch.turn = turn;
     return turn;
   }
 
-  #ancestorOf(call: ToolCall): Turn | undefined {
-    for (let { parent } = call; parent !== undefined; parent = parent.parent)
-      for (let { turn } = ToolCall.scope(parent).dispatch; turn !== undefined; turn = turn.outer)
-        if (turn.schedule === this && turn.stage === 'running') return turn;
-    return undefined;
+  /** The nearest turn it is inside of; and one whose time has not come, where a layer outside of here has made the call. */
+  #ancestorsOf(call: ToolCall): readonly [ancestor: Turn | undefined, coming: Turn | undefined] {
+    for (let { parent } = call; parent !== undefined; parent = parent.parent) {
+      for (let { turn } = ToolCall.scope(parent).dispatch; turn !== undefined; turn = turn.outer) {
+        if (turn.schedule !== this) continue;
+        if (turn.stage === 'running' || (turn.stage === 'waiting' && turn.isOpen)) return [turn, undefined];
+        if (turn.stage !== 'over') return [turn.ancestor, turn];
+      }
+    }
+    return [undefined, undefined];
   }
 
   #laneOf(call: ToolCall): Lane {
@@ -168,7 +184,7 @@ export class Schedule {
     const line = turn.key === undefined ? undefined : this.#keyLine(turn.key);
     if (line === undefined || line.admits(turn)) this.#needBatchSlot(turn);
     else if (this.#closesCircle(turn, line)) turn.refuse(circleOutcome(turn));
-    else line.wait(turn);
+    else line.wait(turn, false);
   };
 
   #keyLine(key: string): KeyLine {
@@ -181,14 +197,14 @@ export class Schedule {
   }
 
   #needBatchSlot(turn: Turn): void {
-    const { batch } = turn.dispatch;
-    if (batch === undefined || batch.slots.take()) this.#needSlot(turn);
-    else batch.slots.wait(turn);
+    const slots = turn.hasBatchSlot ? undefined : turn.dispatch.batch?.slots;
+    if (slots === undefined || slots.take()) this.#needSlot(turn, slots);
+    else slots.wait(turn);
   }
 
-  #needSlot(turn: Turn): void {
-    turn.batchSlots = turn.dispatch.batch?.slots;
-    const slots = turn.ancestor?.loan ?? this.#slots;
+  #needSlot(turn: Turn, batchSlots: Slots | undefined): void {
+    turn.batchSlots = batchSlots;
+    const slots = turn.ancestor?.stage === 'running' ? turn.ancestor.loan : this.#slots;
     if (slots.take()) this.#start(turn, slots);
     else if (slots !== this.#slots && this.#slots.take()) this.#start(turn, this.#slots);
     else slots.wait(turn);
@@ -197,12 +213,14 @@ export class Schedule {
   /** It has all it needs, unless a call that a tool made has taken its key meanwhile. */
   #start(turn: Turn, slots: Slots): void {
     turn.slots = slots;
-    if (turn.key === undefined || this.#keyLine(turn.key).take(turn)) {
+    const line = turn.key === undefined ? undefined : this.#keyLine(turn.key);
+    if (line === undefined || line.take(turn)) {
       turn.start();
       return;
     }
     this.#giveSlots(turn);
-    this.#needKey(turn);
+    if (this.#closesCircle(turn, line)) turn.refuse(circleOutcome(turn));
+    else line.wait(turn, true);
   }
 
   #giveSlots(turn: Turn): void {
@@ -210,24 +228,39 @@ export class Schedule {
     turn.slots = undefined;
     turn.batchSlots = undefined;
     const next = slots?.give();
-    if (slots !== undefined && next !== undefined) this.#start(next, slots);
+    if (slots !== undefined && next !== undefined) this.#do(() => this.#start(next, slots));
     const nextOfBatch = batchSlots?.give();
-    if (nextOfBatch !== undefined) this.#needSlot(nextOfBatch);
+    if (nextOfBatch !== undefined) this.#do(() => this.#needSlot(nextOfBatch, batchSlots));
   }
 
   /** Its outcome is there, or it will not run. */
   end(turn: Turn): void {
     if (turn.stage === 'over') return;
+    turn.isEnding = true;
+    // A call that its tool has made and not waited for still runs in its place.
+    if (turn.hasNested) return;
     turn.stage = 'over';
-    const { lane, key } = turn;
+    const { lane, key, ancestor } = turn;
     lane.remove(turn);
     const line = key === undefined ? undefined : this.#keys.get(key);
     line?.leave(turn);
     this.#giveSlots(turn);
-    for (const next of line?.next() ?? []) this.#needBatchSlot(next);
-    if (key !== undefined && line?.isEmpty === true) this.#keys.delete(key);
-    lane.advance(this.#needKey);
-    if (lane.isEmpty && turn.ancestor === undefined) this.#lanes.delete(lane.scope);
+    this.#do(() => {
+      for (const next of line?.next() ?? []) this.#needBatchSlot(next);
+      if (key !== undefined && line?.isEmpty === true) this.#keys.delete(key);
+      lane.advance(this.#needKey);
+      if (lane.isEmpty && ancestor === undefined) this.#lanes.delete(lane.scope);
+      if (ancestor?.isEnding === true) this.end(ancestor);
+    });
+  }
+
+  /** Does one thing after the other: what ends lets go on what may end at once, and so on, ten thousand times. */
+  #do(step: () => void): void {
+    this.#steps.push(step);
+    if (this.#steps.length > 1) return;
+    // What is added meanwhile is done as well.
+    for (const each of this.#steps) each();
+    this.#steps.length = 0;
   }
 
   /** Whether who has the key cannot end before this call does: for calls its tool has made wait for what this one's parents have. */

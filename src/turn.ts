@@ -44,6 +44,8 @@ export class Turn implements AbortListener {
   #nested: Lane | undefined = undefined;
   /** Who has lent it its key. */
   lender: Turn | undefined = undefined;
+  /** Whether its outcome is there, and calls its tool has made are still at work. */
+  isEnding = false;
   refusal: Refusal | undefined = undefined;
   #call: ToolCall | undefined = undefined;
   #wake: (() => void) | undefined = undefined;
@@ -59,7 +61,7 @@ export class Turn implements AbortListener {
     this.dispatch = dispatch;
     this.lane = lane;
     this.ancestor = ancestor;
-    this.outer = dispatch.turn;
+    this.outer = turnUnderWay(dispatch.turn);
     this.isSafe = tool?.concurrencySafe === true;
     this.isKeyed = tool?.resourceKey !== undefined;
   }
@@ -74,6 +76,17 @@ export class Turn implements AbortListener {
   get nested(): Lane {
     this.#nested ??= new Lane(this);
     return this.#nested;
+  }
+
+  get hasNested(): boolean {
+    return this.#nested?.isEmpty === false;
+  }
+
+  /** Whether it has a slot of its batch, here or in a schedule further outside. */
+  get hasBatchSlot(): boolean {
+    for (let turn: Turn | undefined = this; turn !== undefined; turn = turn.outer)
+      if (turn.batchSlots !== undefined) return true;
+    return false;
   }
 
   /** The call as it came to the schedule. */
@@ -151,4 +164,9 @@ export class Turn implements AbortListener {
   signalAborted(): void {
     if (this.stage === 'waiting') this.refuse(undefined);
   }
+}
+
+/** One that is over is of no more interest: a layer that calls again and again would have a long chain of them. */
+function turnUnderWay(turn: Turn | undefined): Turn | undefined {
+  return turn?.stage === 'over' ? turnUnderWay(turn.outer) : turn;
 }
