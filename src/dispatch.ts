@@ -16,6 +16,8 @@ import type { Turn } from './turn.ts';
 /** How the inside of a dispatch reaches its dispatcher. */
 export interface Host {
   readonly clock: Clock;
+  /** The time on that clock. Never throws. */
+  readonly now: () => number;
   /** Makes an id for a call without one. Never throws. */
   readonly newId: () => string;
   /** Takes what a tool answered after its call had been answered. Never throws. */

@@ -193,7 +193,7 @@ class OnionDispatcher implements Dispatcher {
   }
 
   dispatch(request: ToolCallRequest, options: DispatchOptions = NO_OPTIONS): Promise<ToolDispatchResult> {
-    const startedAt = this.#host.clock.now();
+    const startedAt = this.#host.now();
     let call: ToolCall;
     try {
       const own = options === NO_OPTIONS ? options : checkedOptions(options);
@@ -212,7 +212,7 @@ class OnionDispatcher implements Dispatcher {
   }
 
   #startStream(request: ToolCallRequest, options: StreamOptions, stream: CallStream): StreamedCall {
-    const startedAt = this.#host.clock.now();
+    const startedAt = this.#host.now();
     try {
       const own = options === NO_OPTIONS ? options : checkedStreamOptions(options);
       const call = this.#begin(startedAt, request, own, new Delivery(stream));
@@ -241,7 +241,7 @@ class OnionDispatcher implements Dispatcher {
       own = checkedBatchOptions(options);
     } catch (thrown) {
       const batch = new Batch(list, NO_OPTIONS, this.#host);
-      return list.map((request, place) => this.#unusable(request, this.#host.clock.now(), thrown, batch, place));
+      return list.map((request, place) => this.#unusable(request, this.#host.now(), thrown, batch, place));
     }
     const batch = new Batch(list, own, this.#host);
     if (this.#isClosedTo(own)) batch.stop(CLOSED);
@@ -284,7 +284,7 @@ class OnionDispatcher implements Dispatcher {
     batch: Batch,
     place: number,
   ): () => MaybePromise<ToolDispatchResult> {
-    const startedAt = this.#host.clock.now();
+    const startedAt = this.#host.now();
     try {
       const standing = batch.standing(options.earlier?.[place], request);
       if (standing !== undefined) return () => standing;
@@ -410,7 +410,7 @@ class OnionDispatcher implements Dispatcher {
 
   #result(given: ToolOutcome, dispatch: Dispatch): ToolDispatchResult {
     const { id: toolCallId, requested } = dispatch;
-    const durationMs = this.#host.clock.now() - dispatch.startedAt;
+    const durationMs = this.#host.now() - dispatch.startedAt;
     const outcome = dispatch.waited ? given : noteExceeded(given, durationMs, dispatch.limitMs);
     if (dispatch.preparation !== undefined) {
       const notes = [...notesFor(outcome.resolvedToolName, dispatch.preparation), ...outcome.notes];
@@ -442,7 +442,7 @@ class OnionDispatcher implements Dispatcher {
       error,
       notes: isReplaced(requested.id, toolCallId) ? [replacedNote(requested.id, toolCallId)] : NO_NOTES,
       toolCallId,
-      durationMs: this.#host.clock.now() - startedAt,
+      durationMs: this.#host.now() - startedAt,
       requested,
     };
     batch?.answered(place, result);

@@ -32,7 +32,8 @@ export function hostOf({
     return undefined;
   };
   return {
-    clock: clock === systemClock ? clock : trusty(clock, warn),
+    clock,
+    now: totalNow(clock, warn),
     tell,
     late: (outcome, call) => {
       tell('onLate', () => onLate?.(outcome, call));
@@ -58,30 +59,16 @@ export function hostOf({
   };
 }
 
-/** A clock of the host's, whose failures cost no call: where it fails, time stands still, and its timers are the system's. */
-function trusty(clock: Clock, warn: (message: string, cause: unknown) => void): Clock {
-  const attempt = <Value>(use: () => Value): Value | undefined => {
+/** The time, whatever the host's clock does: where that fails, time stands still. */
+function totalNow(clock: Clock, warn: (message: string, cause: unknown) => void): () => number {
+  if (clock === systemClock) return clock.now;
+  let last = 0;
+  return () => {
     try {
-      return use();
+      last = clock.now();
     } catch (thrown) {
       warn('The clock failed', thrown);
-      return undefined;
     }
-  };
-  let last = 0;
-  return {
-    now: () => {
-      last = attempt(() => clock.now()) ?? last;
-      return last;
-    },
-    setTimeout: (callback, delayMs) =>
-      attempt(() => ({ own: clock.setTimeout(callback, delayMs) })) ?? {
-        system: systemClock.setTimeout(callback, delayMs),
-      },
-    clearTimeout: (timer) => {
-      const { own, system } = timer as { readonly own?: unknown; readonly system?: unknown };
-      if (system !== undefined) systemClock.clearTimeout(system);
-      else attempt(() => clock.clearTimeout(own));
-    },
+    return last;
   };
 }

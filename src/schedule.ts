@@ -89,11 +89,12 @@ export class Schedule {
 
   async #wait(turn: Turn, call: ToolCall, next: Next, whenAborted: Next): Promise<ToolOutcome> {
     const { dispatch } = turn;
-    const since = call.clock.now();
+    const { now } = dispatch.host;
+    const since = now();
     // What judged its arguments may have aborted it.
     if (turn.stage === 'waiting' && call.aborted) turn.refuse(undefined);
     if (turn.stage === 'waiting') await turn.wait();
-    dispatch.queuedMs += call.clock.now() - since;
+    dispatch.queuedMs += now() - since;
     const { refusal } = turn;
     const answer = refusal === undefined ? this.#follow(turn, next(call)) : (refusal.outcome ?? whenAborted(call));
     return { ...(await answer), queuedMs: dispatch.queuedMs };

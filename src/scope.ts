@@ -61,7 +61,7 @@ export class Scope {
     this.#parent = parent;
     this.#depth = depth;
     // As long as everything happens in one go, the dispatch's own two looks at the clock are enough, and a look is not cheap.
-    if (dispatch.waited) this.#startedAt = dispatch.host.clock.now();
+    if (dispatch.waited) this.#startedAt = dispatch.host.now();
     else if (limitMs !== undefined && limitMs < (dispatch.limitMs ?? Number.POSITIVE_INFINITY))
       dispatch.limitMs = limitMs;
   }
@@ -202,7 +202,7 @@ export class Scope {
   /** The outcome of what was passed on, with a note where it took longer than its limit. */
   noted(outcome: ToolOutcome): ToolOutcome {
     if (this.#limitMs === undefined || this.#abortion !== undefined) return outcome;
-    return noteExceeded(outcome, this.dispatch.host.clock.now() - this.startedAt, this.#limitMs);
+    return noteExceeded(outcome, this.dispatch.host.now() - this.startedAt, this.#limitMs);
   }
 
   #join(): Waiters {
