@@ -37,6 +37,7 @@ function idleCall(): ToolCall {
   const requested = { id: 'c', name: 'idle', input: {} };
   const host = {
     clock: systemClock,
+    now: systemClock.now,
     newId: () => 'c',
     tell: () => undefined,
     late: () => {},

@@ -27,6 +27,7 @@ export {
 } from './policy.ts';
 export { type ArgumentTransform, type PrepareArgumentsOptions, prepareArguments } from './prepare-arguments.ts';
 export { type ReadResultInput, type ReadResultOptions, readResultTool } from './read-result-tool.ts';
+export { type RedactionOptions, redaction } from './redaction.ts';
 export type { ByteRange, ResultOwner, ResultStore, RetentionOptions, StoredBytes } from './result-store.ts';
 export { type ScheduleOptions, schedule } from './schedule.ts';
 export type { SchemaCompiler, SchemaOptions } from './schema/check.ts';

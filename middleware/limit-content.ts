@@ -3,6 +3,7 @@ import {
   type Content,
   type ContentPart,
   type CutOptions,
+  changedError,
   copyJson,
   cutTexts,
   type DispatchNote,
@@ -198,9 +199,7 @@ function jsonOf(text: string): JsonValue | undefined {
 function limitError(error: ToolError, cut: CutOptions): ToolError {
   const { message } = error;
   if (sizeOf(message, cut.unit) <= cut.limit && message.isWellFormed()) return error;
-  const small = { ...error, message: cutTexts([message.toWellFormed()], cut).join('') };
-  // It is not enumerable, so that serialising an error never shows it.
-  return 'cause' in error ? Object.defineProperty(small, 'cause', { value: error.cause }) : small;
+  return changedError(error, { message: cutTexts([message.toWellFormed()], cut).join('') });
 }
 
 export function truncated(message: string): DispatchNote {

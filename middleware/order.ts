@@ -18,6 +18,8 @@ const PAIRS: readonly (readonly [outer: string, inner: string, otherwise: string
   ['validation', 'schedule', 'what may run together is told from arguments that nobody has checked'],
   ['permission', 'schedule', 'a call that waits for a person holds a slot and a key'],
   ['schedule', 'timeout', 'the time a call waits for its turn counts as the time of the tool'],
+  ['outputLimit', 'redaction', 'what is cut may hold half a secret, which nothing recognises'],
+  ['redaction', 'outputValidation', 'data is checked when secrets have been taken out of it, and can fail for that'],
   ['outputLimit', 'outputValidation', 'an answer is checked when it has been cut already, and can fail for that'],
 ];
 

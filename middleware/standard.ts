@@ -4,6 +4,7 @@ import { type OutputLimitOptions, outputLimit } from './output-limit.ts';
 import { type OutputValidationOptions, outputValidation } from './output-validation.ts';
 import { type PermissionOptions, permission } from './permission.ts';
 import { type PrepareArgumentsOptions, prepareArguments } from './prepare-arguments.ts';
+import { type RedactionOptions, redaction } from './redaction.ts';
 import { type ScheduleOptions, schedule } from './schedule.ts';
 import { type TimeoutOptions, timeout } from './timeout.ts';
 import { type UnknownToolOptions, unknownTool } from './unknown-tool.ts';
@@ -22,6 +23,8 @@ export interface StandardOptions {
   /** Default: left out. */
   readonly schedule?: ScheduleOptions | Middleware | false;
   readonly outputLimit?: OutputLimitOptions | Middleware | false;
+  /** Default: left out. */
+  readonly redaction?: RedactionOptions | Middleware | false;
   readonly outputValidation?: OutputValidationOptions | Middleware | false;
   readonly timeout?: TimeoutOptions | Middleware | false;
 }
@@ -40,14 +43,15 @@ const LAYERS = {
   permission: isLayer,
   schedule: isLayer,
   outputLimit: isLayer,
+  redaction: isLayer,
   outputValidation: isLayer,
   timeout: isLayer,
 };
 
 /**
  * The layers in the order in which they work together, outermost first: logging, unknown tool, prepare arguments,
- * validation, permission, schedule, output limit, output validation, timeout. Unknown tool, prepare arguments and schedule are there
- * where they are given.
+ * validation, permission, schedule, output limit, redaction, output validation, timeout. Unknown tool, prepare arguments, schedule and redaction
+ * are there where they are given.
  *
  * @throws TypeError naming the option and what is allowed.
  * @example createDispatcher({ tools, middleware: standard({ permission: { check: readOnlyAllowed, approver } }) })
@@ -70,6 +74,7 @@ export function standard(options: StandardOptions): readonly Middleware[] {
     layer(permission, options.permission),
     layer(schedule, options.schedule ?? false),
     layer(outputLimit, options.outputLimit),
+    layer(redaction, options.redaction ?? false),
     layer(outputValidation, options.outputValidation),
     layer(timeout, options.timeout),
   ].flat();

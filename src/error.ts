@@ -77,9 +77,9 @@ export function isToolError(value: unknown): value is ToolError {
   return typeof code === 'string' && typeof message === 'string' && typeof executed === 'string';
 }
 
-/** The same error with something else known of the tool's effect. */
-export function withExecuted(error: ToolError, executed: Executed): ToolError {
-  const copy = { ...error, executed };
+/** The same error with changes. Its cause stays, and stays hidden from whoever serialises it. */
+export function changedError(error: ToolError, changes: Partial<Pick<ToolError, 'message' | 'executed'>>): ToolError {
+  const copy = { ...error, ...changes };
   return 'cause' in error ? Object.defineProperty(copy, 'cause', { value: error.cause }) : copy;
 }
 

@@ -31,6 +31,7 @@ export {
 } from './dispatcher.ts';
 export {
   AbortReason,
+  changedError,
   describeError,
   type ErrorDescription,
   type Executed,

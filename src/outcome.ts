@@ -5,6 +5,7 @@ import { isContent } from './content.ts';
 import type { ControlSignal } from './control.ts';
 import {
   AbortReason,
+  changedError,
   type Executed,
   isToldByTool,
   isToolError,
@@ -15,7 +16,6 @@ import {
   type ToolErrorOptions,
   toolError,
   toToolError,
-  withExecuted,
 } from './error.ts';
 import type { JsonValue } from './json.ts';
 import type { ToolOutput } from './output.ts';
@@ -92,7 +92,7 @@ export function fail(call: ToolCall, code: ToolErrorCode, message: string, optio
 export function failure(call: ToolCall, error: ToolError): ToolOutcome {
   const { executed, toolName: resolvedToolName } = call;
   const isTrue = KNOWLEDGE[executed] <= KNOWLEDGE[error.executed] || isToldByTool(error);
-  const told = isTrue ? error : withExecuted(error, executed);
+  const told = isTrue ? error : changedError(error, { executed });
   return { resolvedToolName, content: told.message, isError: true, error: told, notes: NO_NOTES };
 }
 

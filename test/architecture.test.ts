@@ -62,6 +62,7 @@ describe('imports', () => {
       'limit-content',
       'limited-parts',
       'maybe-json',
+      'redacted-parts',
     ].map((name) => `middleware/${name}.ts`);
     const isAllowed = (name: string) =>
       ['src/index.ts', ...withoutLayer].includes(name) || name.startsWith('middleware/schema/');

@@ -6,8 +6,8 @@ import * as testing from 'toolonion/testing';
 // A name that is added, renamed or removed is a decision, to be written in CHANGELOG.md.
 
 const coreNames = `
-  AbortReason MAX_DELAY_MS MalformedArguments Passage PermissionCheck REDACTED ReadonlyToolRegistry Schedule TimeLimit ToolCall ToolContext
-  ToolFailure ToolOutput ToolRegistry after canonicalJson checkOptions cloneJson closeDangling codeOf compose controlOf copyJson
+  AbortReason HoldBack MAX_DELAY_MS MalformedArguments Passage PermissionCheck REDACTED ReadonlyToolRegistry Schedule TimeLimit ToolCall ToolContext
+  ToolFailure ToolOutput ToolRegistry after canonicalJson changedError checkOptions cloneJson closeDangling codeOf compose controlOf copyJson
   createDispatcher cutTexts deepFreeze defineTool describeError describePart extensionKey fail failure forModel interrupted
   isBoolean isConcurrencySafe isContent isContentPart isCount isFunction isJsonLonger isLimit isLimitMs isListOf isOneOf isOutcome
   isPlainObject isPromise isStandardSchema isTool jsonFaultIndex kindOf listed mapSubschemas mediaBytes named namespaced
@@ -18,7 +18,7 @@ const coreNames = `
 
 const middlewareNames = `
   allowAll denyAll directoryStore logging memoryStore orderWarnings outputLimit outputValidation permission policy prepareArguments
-  readOnlyAllowed readResultTool rules schedule standard timeout timeoutMs unknownTool validation
+  readOnlyAllowed readResultTool redaction rules schedule standard timeout timeoutMs unknownTool validation
 `;
 
 const testingNames = 'emptyTrace measure spansOf tracedIn withProbes';
