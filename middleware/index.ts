@@ -1,6 +1,4 @@
-export { directoryStore } from './directory-store.ts';
 export { type CallLogger, type LoggingOptions, logging } from './logging.ts';
-export { memoryStore } from './memory-store.ts';
 export { type OrderWarning, orderWarnings } from './order.ts';
 export { type OutputLimitOptions, outputLimit } from './output-limit.ts';
 export { type OutputValidationOptions, outputValidation } from './output-validation.ts';
@@ -26,9 +24,11 @@ export {
   type ToolPolicy,
 } from './policy.ts';
 export { type ArgumentTransform, type PrepareArgumentsOptions, prepareArguments } from './prepare-arguments.ts';
-export { type ReadResultInput, type ReadResultOptions, readResultTool } from './read-result-tool.ts';
 export { type RedactionOptions, redaction } from './redaction.ts';
-export type { ByteRange, ResultOwner, ResultStore, RetentionOptions, StoredBytes } from './result-store.ts';
+export { directoryStore } from './results/directory-store.ts';
+export { memoryStore } from './results/memory-store.ts';
+export { type ReadResultInput, type ReadResultOptions, readResultTool } from './results/read-result-tool.ts';
+export type { ByteRange, ResultOwner, ResultStore, RetentionOptions, StoredBytes } from './results/result-store.ts';
 export { type ScheduleOptions, schedule } from './schedule.ts';
 export type { SchemaCompiler, SchemaOptions } from './schema/check.ts';
 export type { RegExpEngine } from './schema/patterns.ts';

@@ -25,10 +25,10 @@ import {
   type ToolOutcome,
   withNote,
 } from '../src/index.ts';
-import { fits, limitContent, markerWith, type PutAway, truncated, usualMarker } from './limit-content.ts';
-import { LimitedParts } from './limited-parts.ts';
-import { readingOn, storeOf } from './read-result-tool.ts';
-import { isResultStore, keep, MAX_ID, type ResultStore } from './result-store.ts';
+import { fits, limitContent, markerWith, type PutAway, truncated, usualMarker } from './parts/limit-content.ts';
+import { LimitedParts } from './parts/limited-parts.ts';
+import { readingOn, storeOf } from './results/read-result-tool.ts';
+import { isResultStore, keep, MAX_ID, type ResultStore } from './results/result-store.ts';
 
 /** Options of `outputLimit`. A limit may be Infinity. */
 export interface OutputLimitOptions {

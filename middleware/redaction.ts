@@ -14,7 +14,7 @@ import {
   type ToolOutcome,
   withNote,
 } from '../src/index.ts';
-import { cleanPart, type Redact, RedactedParts } from './redacted-parts.ts';
+import { cleanPart, type Redact, RedactedParts } from './parts/redacted-parts.ts';
 
 /** Options of `redaction`: what counts as secret beside what it knows, and how far a stream is held back. */
 export interface RedactionOptions extends RedactOptions {

@@ -21,7 +21,7 @@ import {
   type ToolError,
   type ToolOutcome,
   toJson,
-} from '../src/index.ts';
+} from '../../src/index.ts';
 
 const REMEDY = 'ask for less at a time: narrower arguments, a page, a range.';
 
@@ -30,7 +30,7 @@ export function markerWith(remedy: (before: number) => string): Marker {
     `\n[… ${leftOut} of ${total} ${unit} left out. To see them, ${remedy(before)}]\n`;
 }
 
-export const usualMarker = markerWith(() => REMEDY);
+export const usualMarker: Marker = markerWith(() => REMEDY);
 
 /** Characters of a part beside its text, its bytes or its address that are not counted, such as its type. */
 const FREE_FIELDS = 200;

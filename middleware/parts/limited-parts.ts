@@ -1,4 +1,4 @@
-import { type Channel, type ContentPart, type CutOptions, HoldBack, sizeOf, type ToolCall } from '../src/index.ts';
+import { type Channel, type ContentPart, type CutOptions, HoldBack, sizeOf, type ToolCall } from '../../src/index.ts';
 import { Rooms } from './limit-content.ts';
 import { MaybeJson } from './maybe-json.ts';
 

@@ -8,7 +8,7 @@ import {
   type Tool,
   type ToolCall,
   ToolFailure,
-} from '../src/index.ts';
+} from '../../src/index.ts';
 import { isResultStore, type ResultStore, type StoredBytes } from './result-store.ts';
 
 /** Options of `readResultTool`. */

@@ -9,7 +9,7 @@ import {
   type OptionCheck,
   type ToolCall,
   timersOf,
-} from '../src/index.ts';
+} from '../../src/index.ts';
 
 /** Where the whole text of an answer is kept that was cut. */
 export interface ResultStore {

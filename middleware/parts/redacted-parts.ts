@@ -1,4 +1,4 @@
-import { type Channel, type ContentPart, HoldBack, type JsonValue, type ToolCall } from '../src/index.ts';
+import { type Channel, type ContentPart, HoldBack, type JsonValue, type ToolCall } from '../../src/index.ts';
 import { MaybeJson } from './maybe-json.ts';
 
 /** Gives a value without its secrets. */

@@ -1,4 +1,4 @@
-import { readJson } from '../src/index.ts';
+import { readJson } from '../../src/index.ts';
 
 /** Characters up to which a text is looked at; one that could be JSON so far most likely is. */
 const LOOKED_AT = 65_536;
