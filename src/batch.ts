@@ -4,12 +4,11 @@ import { AbortReason, printable, toolError } from './error.ts';
 import { copyJson } from './json.ts';
 import { isOutcome, type RequestedCall, type ToolDispatchResult } from './outcome.ts';
 import { type BatchOptions, MOST_CALLS, requestedIn, type ToolCallRequest, UnusableCall } from './request.ts';
+import type { Schedule } from './schedule.ts';
 import { Slots } from './slots.ts';
 
 /** Calls that came together. */
 export class Batch {
-  /** Ids the model has chosen, of calls to come as well. */
-  readonly askedIds: ReadonlySet<string>;
   /** Ids of calls that have been answered, in an earlier run as well. */
   readonly givenIds: Set<string> = new Set();
   /** For how many may run at once. */
@@ -17,6 +16,10 @@ export class Batch {
   readonly failFast: boolean;
   /** Its calls under way, by their places. */
   readonly dispatches: (Dispatch | undefined)[] = [];
+  /** How many of its calls have a turn in the schedules they have come to. */
+  readonly turns: { readonly schedule: Schedule; count: number }[] = [];
+  readonly #requests: readonly ToolCallRequest[];
+  #askedIds: ReadonlySet<unknown> | undefined = undefined;
   readonly #onResult: BatchOptions['onResult'];
   readonly #host: Host;
   readonly #standing = new Set<string>();
@@ -24,12 +27,19 @@ export class Batch {
 
   constructor(requests: readonly ToolCallRequest[], options: BatchOptions, host: Host) {
     const { concurrency = Number.POSITIVE_INFINITY, failFast = false, onResult, earlier = [] } = options;
-    this.askedIds = new Set(requests.map(idOf).filter((id) => typeof id === 'string'));
+    this.#requests = requests;
     this.slots = new Slots(concurrency);
     this.failFast = failFast;
     this.#onResult = onResult;
     this.#host = host;
     for (const result of earlier) if (hasEnded(result)) this.givenIds.add(result.toolCallId);
+  }
+
+  /** Whether an id is one the model has chosen, for a call to come as well. */
+  isAsked(id: string): boolean {
+    // Most models give every call its own, and nobody asks.
+    this.#askedIds ??= new Set(this.#requests.map(idOf));
+    return this.#askedIds.has(id);
   }
 
   /**

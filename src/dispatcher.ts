@@ -201,7 +201,7 @@ class OnionDispatcher implements Dispatcher {
     } catch (thrown) {
       return Promise.resolve(this.#unusable(request, startedAt, thrown));
     }
-    return this.#run(call, this.#onion);
+    return Promise.resolve(this.#run(call, this.#onion));
   }
 
   stream(
@@ -218,7 +218,7 @@ class OnionDispatcher implements Dispatcher {
       const call = this.#begin(startedAt, request, own, new Delivery(stream));
       const { dispatch } = ToolCall.scope(call);
       dispatch.isAbortable = true;
-      return { result: this.#run(call, this.#onion), stop: (reason) => dispatch.stop(reason) };
+      return { result: Promise.resolve(this.#run(call, this.#onion)), stop: (reason) => dispatch.stop(reason) };
     } catch (thrown) {
       const result = this.#unusable(request, startedAt, thrown);
       stream.part({ type: 'text', text: textOf(result.content) });
@@ -246,11 +246,11 @@ class OnionDispatcher implements Dispatcher {
     const batch = new Batch(list, own, this.#host);
     if (this.#isClosedTo(own)) batch.stop(CLOSED);
     this.#inFlight.addBatch(batch);
-    const results = await (own.mode === 'sequential'
-      ? this.#inTurn(list, own, batch)
-      : this.#together(list, own, batch));
-    this.#inFlight.deleteBatch(batch);
-    return results;
+    try {
+      return await (own.mode === 'sequential' ? this.#inTurn(list, own, batch) : this.#together(list, own, batch));
+    } finally {
+      this.#inFlight.deleteBatch(batch);
+    }
   }
 
   /** Each call begins when the one before has ended, as it was handed in. */
@@ -261,8 +261,10 @@ class OnionDispatcher implements Dispatcher {
   ): Promise<readonly ToolDispatchResult[]> {
     const list = requests.map(copyOf);
     const results: ToolDispatchResult[] = [];
-    for (const [place, request] of list.entries())
-      results.push(await this.#beginInBatch(request, options, this.#onion, batch, place)());
+    for (const [place, request] of list.entries()) {
+      const begun = this.#beginInBatch(request, options, batch, place);
+      results.push(ToolCall.is(begun) ? await this.#run(begun, this.#onion) : begun);
+    }
     return results;
   }
 
@@ -271,35 +273,35 @@ class OnionDispatcher implements Dispatcher {
     requests: readonly ToolCallRequest[],
     options: BatchOptions,
     batch: Batch,
-  ): Promise<readonly ToolDispatchResult[]> {
-    const onion = this.#isScheduled ? this.#onion : inTurns(this.#onion);
-    const runs = requests.map((request, place) => this.#beginInBatch(request, options, onion, batch, place));
-    return Promise.all(runs.map((run) => run()));
+  ): MaybePromise<readonly ToolDispatchResult[]> {
+    const begun = requests.map((request, place) => this.#beginInBatch(request, options, batch, place));
+    const onion = this.#isScheduled || needNoTurns(begun, options) ? this.#onion : inTurns(this.#onion);
+    const results = begun.map((each) => (ToolCall.is(each) ? this.#run(each, onion) : each));
+    return results.some(isPromise) ? Promise.all(results) : (results as readonly ToolDispatchResult[]);
   }
 
+  /** A call that is to run; or its result, where nothing has to run for that. */
   #beginInBatch(
     request: ToolCallRequest,
     options: BatchOptions,
-    onion: Next,
     batch: Batch,
     place: number,
-  ): () => MaybePromise<ToolDispatchResult> {
+  ): ToolCall | ToolDispatchResult {
     const startedAt = this.#host.now();
     try {
-      const standing = batch.standing(options.earlier?.[place], request);
-      if (standing !== undefined) return () => standing;
-      const call = this.#begin(startedAt, request, options, this.#deliveryTo(options), batch, place);
-      return () => this.#run(call, onion);
+      return (
+        batch.standing(options.earlier?.[place], request) ??
+        this.#begin(startedAt, request, options, this.#deliveryTo(options), batch, place)
+      );
     } catch (thrown) {
-      const result = this.#unusable(request, startedAt, thrown, batch, place);
-      return () => result;
+      return this.#unusable(request, startedAt, thrown, batch, place);
     }
   }
 
-  #run(call: ToolCall, onion: Next): Promise<ToolDispatchResult> {
+  #run(call: ToolCall, onion: Next): MaybePromise<ToolDispatchResult> {
     const { dispatch } = ToolCall.scope(call);
     const outcome = onion(call);
-    if (!isPromise(outcome)) return Promise.resolve(this.#finish(outcome, call, dispatch));
+    if (!isPromise(outcome)) return this.#finish(outcome, call, dispatch);
     dispatch.waited = true;
     return dispatch.race(outcome).then((settled) => this.#finish(settled, call, dispatch));
   }
@@ -381,7 +383,7 @@ class OnionDispatcher implements Dispatcher {
     if (asked !== undefined && asked !== '' && !this.#isTaken(asked, batch)) return asked;
     for (let attempt = 0; ; attempt++) {
       const id = attempt < ID_ATTEMPTS ? this.#host.newId() : nanoid();
-      if (!this.#isTaken(id, batch) && batch?.askedIds.has(id) !== true) return id;
+      if (!this.#isTaken(id, batch) && batch?.isAsked(id) !== true) return id;
     }
   }
 
@@ -471,6 +473,18 @@ function replacedNote(asked: string, id: string): DispatchNote {
     by: 'dispatcher',
     message: `The id "${printable(asked)}" was taken already, so this call is "${id}".`,
   };
+}
+
+/** Whether calls may all run together, as far as their tools tell for all arguments. */
+function needNoTurns(begun: readonly (ToolCall | ToolDispatchResult)[], { concurrency }: BatchOptions): boolean {
+  const most = concurrency ?? Number.POSITIVE_INFINITY;
+  return begun.length <= 1 || (begun.length <= most && begun.every(isSafe));
+}
+
+function isSafe(begun: ToolCall | ToolDispatchResult): boolean {
+  if (!ToolCall.is(begun)) return true;
+  const { tool } = begun;
+  return tool?.concurrencySafe === true && tool.resourceKey === undefined;
 }
 
 /** The onion, where none of its layers gives turns: what tools say for all arguments decides, as nobody has checked any. */

@@ -47,8 +47,6 @@ export class Schedule {
   readonly #lanes = new Map<unknown, Lane>();
   readonly #keys = new Map<string, KeyLine>();
   readonly #steps: (() => void)[] = [];
-  /** How many calls of a batch have a turn here. */
-  readonly #reserved = new WeakMap<Batch, number>();
 
   /** @throws TypeError naming the option and what is allowed. */
   constructor(options: ScheduleOptions = {}, isInside = true) {
@@ -64,7 +62,7 @@ export class Schedule {
     if (call.tool === undefined && this.#isInside) return next(call);
     if (call.aborted) return whenAborted(call);
     const turn = this.#enter(call);
-    return turn.stage === 'running' ? this.#follow(turn, next(call)) : this.#wait(turn, call, next, whenAborted);
+    return turn.stage === 'running' ? this.#follow(turn, next(call)) : this.#wait(turn, next, whenAborted);
   }
 
   /** A layer in which calls wait for their turns. */
@@ -87,33 +85,41 @@ export class Schedule {
     return outcome;
   }
 
-  async #wait(turn: Turn, call: ToolCall, next: Next, whenAborted: Next): Promise<ToolOutcome> {
-    const { dispatch } = turn;
-    const { now } = dispatch.host;
-    const since = now();
+  #wait(turn: Turn, next: Next, whenAborted: Next): Promise<ToolOutcome> {
+    turn.queuedAt = turn.dispatch.host.now();
+    turn.goOn = next;
+    turn.giveUp = whenAborted;
     // What judged its arguments may have aborted it.
-    if (turn.stage === 'waiting' && call.aborted) turn.refuse(undefined);
-    if (turn.stage === 'waiting') await turn.wait();
-    dispatch.queuedMs += now() - since;
-    const { refusal } = turn;
-    const answer = refusal === undefined ? this.#follow(turn, next(call)) : (refusal.outcome ?? whenAborted(call));
-    return { ...(await answer), queuedMs: dispatch.queuedMs };
+    if (turn.stage === 'waiting' && turn.call.aborted) turn.refuse(undefined);
+    return turn.wait().then(this.#awaited);
   }
+
+  /** For all turns, so that none needs a function of its own. It runs in the AsyncLocalStorage of the call, whoever lets it go on. */
+  readonly #awaited = async (turn: Turn): Promise<ToolOutcome> => {
+    const { dispatch, refusal, call } = turn;
+    dispatch.queuedMs += dispatch.host.now() - turn.queuedAt;
+    const answer = refusal === undefined ? this.#follow(turn, turn.goOn(call)) : (refusal.outcome ?? turn.giveUp(call));
+    return { ...(await answer), queuedMs: dispatch.queuedMs };
+  };
 
   #enter(call: ToolCall): Turn {
     const { dispatch } = ToolCall.scope(call);
-    if (dispatch.batch !== undefined) this.#reserve(dispatch.batch, dispatch);
+    if (dispatch.batch !== undefined) this.#reserve(dispatch.batch, dispatch.place);
     const turn = this.#expected(dispatch, call) ?? this.#add(dispatch, call);
-    const { lane, isKeyed } = turn;
+    const { isKeyed } = turn;
     // Before it may run: what is asked here is the host's, and may do anything.
     if (this.#isInside) turn.judge(call);
     turn.arrive(call);
-    this.#do(() => {
-      if (turn.isOpen && (!turn.isSafe || turn.isKeyed !== isKeyed)) lane.demote(turn);
-      else if (turn.isOpen && !turn.isKeyed) this.#needKey(turn);
-      lane.advance(this.#needKey);
-    });
+    this.#do(() => this.#place(turn, isKeyed));
     return turn;
+  }
+
+  /** @param wasKeyed Whether its tool was known to have keys. */
+  #place(turn: Turn, wasKeyed: boolean): void {
+    const { lane } = turn;
+    if (turn.isOpen && (!turn.isSafe || turn.isKeyed !== wasKeyed)) lane.demote(turn);
+    else if (turn.isOpen && !turn.isKeyed) this.#needKey(turn);
+    lane.advance(this.#needKey);
   }
 
   /** The place that is kept for it. A turn it has had is over: a layer outside calls again. */
@@ -129,14 +135,17 @@ export class Schedule {
   }
 
   /** Those before it in its batch have their places before it, wherever they are. */
-  #reserve(batch: Batch, { place }: Dispatch): void {
-    let reserved = this.#reserved.get(batch) ?? 0;
-    for (; reserved < place; reserved++) {
-      const earlier = batch.dispatches[reserved];
+  #reserve(batch: Batch, place: number): void {
+    let turns = batch.turns.find(({ schedule }) => schedule === this);
+    if (turns === undefined) {
+      turns = { schedule: this, count: 0 };
+      batch.turns.push(turns);
+    }
+    for (; turns.count < place; turns.count++) {
+      const earlier = batch.dispatches[turns.count];
       if (earlier !== undefined) this.#expect(earlier);
     }
-    if (place === reserved) reserved++;
-    this.#reserved.set(batch, reserved);
+    if (turns.count === place) turns.count++;
   }
 
   #expect(dispatch: Dispatch): void {

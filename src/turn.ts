@@ -2,7 +2,8 @@ import type { AbortListener } from './abort-listeners.ts';
 import { ToolCall } from './call.ts';
 import type { Dispatch } from './dispatch.ts';
 import { Lane } from './lane.ts';
-import type { ToolOutcome } from './outcome.ts';
+import type { Next } from './middleware.ts';
+import { stopped, type ToolOutcome } from './outcome.ts';
 import type { Schedule } from './schedule.ts';
 import { Slots } from './slots.ts';
 import { isConcurrencySafe, type Tool } from './tool.ts';
@@ -47,8 +48,12 @@ export class Turn implements AbortListener {
   /** Whether its outcome is there, and calls its tool has made are still at work. */
   isEnding = false;
   refusal: Refusal | undefined = undefined;
+  /** When it began to wait; what gives its outcome then, and where it was aborted. */
+  queuedAt = 0;
+  goOn: Next = stopped;
+  giveUp: Next = stopped;
   #call: ToolCall | undefined = undefined;
-  #wake: (() => void) | undefined = undefined;
+  #wake: ((turn: this) => void) | undefined = undefined;
 
   constructor(
     schedule: Schedule,
@@ -134,7 +139,8 @@ export class Turn implements AbortListener {
   }
 
   /** Resolves when it may run, or has been refused. */
-  wait(): Promise<void> {
+  wait(): Promise<this> {
+    if (this.stage !== 'waiting') return Promise.resolve(this);
     ToolCall.scope(this.call).listen(this);
     return new Promise((resolve) => {
       this.#wake = resolve;
@@ -158,7 +164,7 @@ export class Turn implements AbortListener {
     if (wake === undefined) return;
     this.#wake = undefined;
     ToolCall.scope(this.call).unlisten();
-    wake();
+    wake(this);
   }
 
   signalAborted(): void {
