@@ -62,47 +62,52 @@ export function timeout(options: TimeoutOptions = {}): Middleware {
     graceMs: perToolCheck(isGrace),
   });
   const limitOf = perTool(options.limitMs, 120_000);
-  const idleOf = perTool(options.idleMs, Number.POSITIVE_INFINITY);
+  const idleOf = options.idleMs === undefined ? undefined : perTool(options.idleMs, Number.POSITIVE_INFINITY);
   const graceOf = perTool(options.graceMs, 0);
 
   return named('timeout', function timeout(call, next) {
     const toolName = call.toolName;
     const limitMs = call.setting(timeoutMs) ?? limitOf(toolName);
-    const idleMs = idleOf(toolName);
+    const idleMs = idleOf === undefined ? Number.POSITIVE_INFINITY : idleOf(toolName);
     if (limitMs === Number.POSITIVE_INFINITY && idleMs === Number.POSITIVE_INFINITY) return next(call);
     const scope = call.abortScope(limitMs);
     const signs = idleMs < limitMs ? new SignsOfLife(call.channel) : undefined;
     const outcome = next(signs === undefined ? scope.call : scope.call.with({ channel: signs }));
     if (!isPromise(outcome)) return scope.follow(outcome);
-    const limit = new CallLimit(call, scope, outcome, { limitMs, idleMs, graceMs: graceOf(toolName) });
+    const limit = new CallLimit(call, scope, outcome, limitMs, idleMs, graceOf(toolName));
     if (signs !== undefined) signs.limit = limit;
     return scope.follow(outcome, limit);
   });
-}
-
-interface Limits {
-  readonly limitMs: number;
-  readonly idleMs: number;
-  readonly graceMs: number;
 }
 
 /** One object for each call that takes its time: a tool which answers at once pays for nothing. */
 class CallLimit extends TimeLimit {
   readonly #call: ToolCall;
   readonly #scope: AbortScope;
-  readonly #limits: Limits;
+  readonly #limitMs: number;
+  readonly #idleMs: number;
+  readonly #graceMs: number;
   readonly #deadline: number;
   /** Parts that wait to be taken: the tool can do nothing meanwhile. */
   #waiting = 0;
 
-  constructor(call: ToolCall, scope: AbortScope, outcome: Promise<ToolOutcome>, limits: Limits) {
+  constructor(
+    call: ToolCall,
+    scope: AbortScope,
+    outcome: Promise<ToolOutcome>,
+    limitMs: number,
+    idleMs: number,
+    graceMs: number,
+  ) {
     const now = call.clock.now();
     // What the tool did before it gave its promise counts as well.
-    const deadline = scope.startedAt + limits.limitMs;
-    super(outcome, Math.max(0, Math.min(deadline - now, limits.idleMs)), call.clock);
+    const deadline = scope.startedAt + limitMs;
+    super(outcome, Math.max(0, Math.min(deadline - now, idleMs)), call.clock);
     this.#call = call;
     this.#scope = scope;
-    this.#limits = limits;
+    this.#limitMs = limitMs;
+    this.#idleMs = idleMs;
+    this.#graceMs = graceMs;
     this.#deadline = deadline;
   }
 
@@ -121,11 +126,10 @@ class CallLimit extends TimeLimit {
   }
 
   #idleLeft(): number {
-    return Math.min(this.#limits.idleMs, this.#deadline - this.#call.clock.now());
+    return Math.min(this.#idleMs, this.#deadline - this.#call.clock.now());
   }
 
   protected override onLimit(): void {
-    const { limitMs, idleMs, graceMs } = this.#limits;
     const isIdle = this.#call.clock.now() < this.#deadline;
     if (isIdle && this.#waiting > 0) {
       this.restart(this.#idleLeft());
@@ -133,9 +137,9 @@ class CallLimit extends TimeLimit {
     }
     const tool = `Tool "${printable(this.#call.toolName)}"`;
     const message = isIdle
-      ? `${tool} gave no sign of life for ${idleMs} ms.`
-      : `${tool} did not finish within its limit of ${limitMs} ms.`;
-    this.#scope.abort(new AbortReason(toolError('timeout', message)), graceMs);
+      ? `${tool} gave no sign of life for ${this.#idleMs} ms.`
+      : `${tool} did not finish within its limit of ${this.#limitMs} ms.`;
+    this.#scope.abort(new AbortReason(toolError('timeout', message)), this.#graceMs);
   }
 
   settled(): void {

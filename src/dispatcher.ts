@@ -196,8 +196,11 @@ class OnionDispatcher implements Dispatcher {
     const startedAt = this.#host.now();
     let call: ToolCall;
     try {
-      const own = options === NO_OPTIONS ? options : checkedOptions(options);
-      call = this.#begin(startedAt, request, own, this.#deliveryTo(own));
+      if (options === NO_OPTIONS) call = this.#begin(startedAt, request, options, undefined);
+      else {
+        const own = checkedOptions(options);
+        call = this.#begin(startedAt, request, own, this.#deliveryTo(own));
+      }
     } catch (thrown) {
       return Promise.resolve(this.#unusable(request, startedAt, thrown));
     }
@@ -244,7 +247,7 @@ class OnionDispatcher implements Dispatcher {
       return list.map((request, place) => this.#unusable(request, this.#host.now(), thrown, batch, place));
     }
     const batch = new Batch(list, own, this.#host);
-    if (this.#isClosedTo(own)) batch.stop(CLOSED);
+    if (this.#inFlight.isClosed && this.#isClosedTo(own)) batch.stop(CLOSED);
     this.#inFlight.addBatch(batch);
     try {
       return await (own.mode === 'sequential' ? this.#inTurn(list, own, batch) : this.#together(list, own, batch));
@@ -330,13 +333,12 @@ class OnionDispatcher implements Dispatcher {
     const call = ToolCall.begin(dispatch, context, tools.get(requested.name));
     this.#inFlight.add(dispatch);
     if (batch !== undefined) batch.add(dispatch, place);
-    else if (this.#isClosedTo(options)) dispatch.stop(CLOSED);
+    else if (this.#inFlight.isClosed && this.#isClosedTo(options)) dispatch.stop(CLOSED);
     return call;
   }
 
   /** What a call under way needs still runs. */
   #isClosedTo({ parent }: DispatchOptions): boolean {
-    if (!this.#inFlight.isClosed) return false;
     return parent === undefined || ToolCall.scope(parent).dispatch.depth === ANSWERED;
   }
 
@@ -396,7 +398,7 @@ class OnionDispatcher implements Dispatcher {
     this.#inFlight.delete(dispatch);
     const result = this.#readable(outcome, call, dispatch);
     dispatch.delivery?.complete(result.content, call);
-    dispatch.batch?.answered(dispatch.place, result);
+    if (dispatch.batch !== undefined) dispatch.batch.answered(dispatch.place, result);
     for (let { turn } = dispatch; turn !== undefined; turn = turn.outer) turn.schedule.end(turn);
     return result;
   }
