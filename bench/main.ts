@@ -1,7 +1,9 @@
 import { againstTimes } from './against.ts';
+import { batchTimes, waitingBytes } from './batch.ts';
 import { commandTimes } from './command.ts';
 import { dispatchBytes, dispatchTimes } from './dispatch.ts';
 import { layerBytes, layerTimes } from './layers.ts';
+import { streamTimes } from './streams.ts';
 
 const quick = process.argv.includes('quick');
 const rounds = quick ? 7 : 31;
@@ -13,8 +15,18 @@ if (other > 0) {
   process.exit();
 }
 
+if (process.argv.includes('many')) {
+  await batchTimes(rounds, repeats);
+  await waitingBytes();
+  await streamTimes(rounds);
+  process.exit();
+}
+
 await dispatchTimes(rounds, repeats);
 await layerTimes(rounds, repeats);
 await dispatchBytes(repeats);
 await layerBytes(repeats);
+await batchTimes(rounds, repeats);
+await waitingBytes();
+await streamTimes(rounds);
 await commandTimes(quick ? 3 : 9, 100_000);

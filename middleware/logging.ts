@@ -108,7 +108,7 @@ export function logging(options: LoggingOptions = {}): Middleware {
       toolCallId: printable(call.id),
       code: codeOf(outcome),
       durationMs: call.clock.now() - startedAt,
-      ...(outcome.queuedMs !== undefined && { queuedMs: outcome.queuedMs }),
+      ...(call.queuedMs > 0 && { queuedMs: call.queuedMs }),
       inputKeys: names(Object.keys(call.input ?? {})),
       inputCharacters: call.malformed?.rawArguments?.length ?? JSON.stringify(call.input).length,
       outputCharacters: sizeOfContent(outcome),

@@ -258,6 +258,11 @@ export class ToolCall {
     return this.#channel;
   }
 
+  /** Milliseconds it has waited for its turn among other calls. */
+  get queuedMs(): number {
+    return this.#scope.dispatch.queuedMs;
+  }
+
   /** The value given for this call under a key, as in `dispatch(call, { settings: [timeoutMs(500)] })`. */
   setting<Value>(key: SettingKey<Value>): Value | undefined {
     return readSetting(this.#scope.dispatch.options.settings, key);

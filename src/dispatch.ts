@@ -131,6 +131,13 @@ export class Dispatch implements Guard, AbortListener, SettleListener {
     this.stop(this.callerReason);
   }
 
+  /** It goes on after it had to wait for other calls. */
+  endWaiting(since: number = this.startedAt): void {
+    // That was no time in which it kept the event loop busy.
+    this.waited = true;
+    this.queuedMs += this.host.now() - since;
+  }
+
   /** Aborts it from outside, as its caller could. */
   stop(reason: unknown): void {
     this.scope.abort(reason);

@@ -48,10 +48,11 @@ import {
   type ToolCallRequest,
   UnusableCall,
 } from './request.ts';
-import { isScheduling, Schedule } from './schedule.ts';
+import { isScheduling } from './schedule.ts';
 import { CallStream, type StreamedCall } from './stream.ts';
 import type { StreamEvent } from './stream-event.ts';
 import type { Tool } from './tool.ts';
+import { type Begun, inWaves } from './waves.ts';
 
 /** What a dispatcher is made of. */
 export interface DispatcherOptions {
@@ -204,7 +205,7 @@ class OnionDispatcher implements Dispatcher {
     } catch (thrown) {
       return Promise.resolve(this.#unusable(request, startedAt, thrown));
     }
-    return Promise.resolve(this.#run(call, this.#onion));
+    return Promise.resolve(this.#run(call));
   }
 
   stream(
@@ -221,7 +222,7 @@ class OnionDispatcher implements Dispatcher {
       const call = this.#begin(startedAt, request, own, new Delivery(stream));
       const { dispatch } = ToolCall.scope(call);
       dispatch.isAbortable = true;
-      return { result: Promise.resolve(this.#run(call, this.#onion)), stop: (reason) => dispatch.stop(reason) };
+      return { result: Promise.resolve(this.#run(call)), stop: (reason) => dispatch.stop(reason) };
     } catch (thrown) {
       const result = this.#unusable(request, startedAt, thrown);
       stream.part({ type: 'text', text: textOf(result.content) });
@@ -264,32 +265,30 @@ class OnionDispatcher implements Dispatcher {
   ): Promise<readonly ToolDispatchResult[]> {
     const list = requests.map(copyOf);
     const results: ToolDispatchResult[] = [];
-    for (const [place, request] of list.entries()) {
-      const begun = this.#beginInBatch(request, options, batch, place);
-      results.push(ToolCall.is(begun) ? await this.#run(begun, this.#onion) : begun);
-    }
+    for (const [place, request] of list.entries())
+      results.push(await this.#resultOf(this.#beginInBatch(request, options, batch, place)));
     return results;
   }
 
-  /** All calls are read before the first one runs, so that they know of each other. */
-  #together(
+  /** All calls are read before the first one runs. */
+  async #together(
     requests: readonly ToolCallRequest[],
     options: BatchOptions,
     batch: Batch,
-  ): MaybePromise<readonly ToolDispatchResult[]> {
+  ): Promise<readonly ToolDispatchResult[]> {
     const begun = requests.map((request, place) => this.#beginInBatch(request, options, batch, place));
-    const onion = this.#isScheduled || needNoTurns(begun, options) ? this.#onion : inTurns(this.#onion);
-    const results = begun.map((each) => (ToolCall.is(each) ? this.#run(each, onion) : each));
-    return results.some(isPromise) ? Promise.all(results) : (results as readonly ToolDispatchResult[]);
+    // Where a layer gives turns, it knows more than could be known here.
+    if (this.#isScheduled) return Promise.all(begun.map(this.#resultOf));
+    return inWaves(begun, options.concurrency, (each, isLate) => {
+      if (isLate && ToolCall.is(each)) ToolCall.scope(each).dispatch.endWaiting();
+      return this.#resultOf(each);
+    });
   }
 
-  /** A call that is to run; or its result, where nothing has to run for that. */
-  #beginInBatch(
-    request: ToolCallRequest,
-    options: BatchOptions,
-    batch: Batch,
-    place: number,
-  ): ToolCall | ToolDispatchResult {
+  readonly #resultOf = (begun: Begun): MaybePromise<ToolDispatchResult> =>
+    ToolCall.is(begun) ? this.#run(begun) : begun;
+
+  #beginInBatch(request: ToolCallRequest, options: BatchOptions, batch: Batch, place: number): Begun {
     const startedAt = this.#host.now();
     try {
       return (
@@ -301,9 +300,9 @@ class OnionDispatcher implements Dispatcher {
     }
   }
 
-  #run(call: ToolCall, onion: Next): MaybePromise<ToolDispatchResult> {
+  #run(call: ToolCall): MaybePromise<ToolDispatchResult> {
     const { dispatch } = ToolCall.scope(call);
-    const outcome = onion(call);
+    const outcome = this.#onion(call);
     if (!isPromise(outcome)) return this.#finish(outcome, call, dispatch);
     dispatch.waited = true;
     return dispatch.race(outcome).then((settled) => this.#finish(settled, call, dispatch));
@@ -416,10 +415,8 @@ class OnionDispatcher implements Dispatcher {
     const { id: toolCallId, requested } = dispatch;
     const durationMs = this.#host.now() - dispatch.startedAt;
     const outcome = dispatch.waited ? given : noteExceeded(given, durationMs, dispatch.limitMs);
-    if (dispatch.preparation !== undefined) {
-      const notes = [...notesFor(outcome.resolvedToolName, dispatch.preparation), ...outcome.notes];
-      return { ...outcome, notes, toolCallId, durationMs, requested };
-    }
+    if (dispatch.preparation !== undefined || dispatch.queuedMs > 0)
+      return unusualResult(outcome, dispatch, durationMs);
     const { resolvedToolName, content, isError, notes } = outcome;
     // A spread costs as much as five layers, so the usual outcome, which has just these keys, is written out.
     return hasFourKeys(outcome)
@@ -454,6 +451,20 @@ class OnionDispatcher implements Dispatcher {
   }
 }
 
+/** The result of a call that was put right on its way, or waited for its turn. */
+function unusualResult(outcome: ToolOutcome, dispatch: Dispatch, durationMs: number): ToolDispatchResult {
+  const { id: toolCallId, requested, preparation, queuedMs } = dispatch;
+  const notes = preparation === undefined ? [] : notesFor(outcome.resolvedToolName, preparation);
+  return {
+    ...outcome,
+    notes: [...notes, ...outcome.notes],
+    toolCallId,
+    durationMs,
+    ...(queuedMs > 0 && { queuedMs }),
+    requested,
+  };
+}
+
 /** Arguments that were not to be repaired for this tool have not been read after all. */
 function notesFor(toolName: string, { notes, malformed }: Preparation): readonly DispatchNote[] {
   const isRead = malformed?.(toolName) === undefined;
@@ -475,24 +486,6 @@ function replacedNote(asked: string, id: string): DispatchNote {
     by: 'dispatcher',
     message: `The id "${printable(asked)}" was taken already, so this call is "${id}".`,
   };
-}
-
-/** Whether calls may all run together, as far as their tools tell for all arguments. */
-function needNoTurns(begun: readonly (ToolCall | ToolDispatchResult)[], { concurrency }: BatchOptions): boolean {
-  const most = concurrency ?? Number.POSITIVE_INFINITY;
-  return begun.length <= 1 || (begun.length <= most && begun.every(isSafe));
-}
-
-function isSafe(begun: ToolCall | ToolDispatchResult): boolean {
-  if (!ToolCall.is(begun)) return true;
-  const { tool } = begun;
-  return tool?.concurrencySafe === true && tool.resourceKey === undefined;
-}
-
-/** The onion, where none of its layers gives turns: what tools say for all arguments decides, as nobody has checked any. */
-function inTurns(onion: Next): Next {
-  const schedule = new Schedule({}, false);
-  return (call) => schedule.run(call, onion, onion);
 }
 
 function hasFourKeys(outcome: ToolOutcome): boolean {

@@ -45,8 +45,6 @@ export interface ToolOutcome {
   readonly notes: readonly DispatchNote[];
   /** A suspension, or a runtime's own interrupt: every layer passes it on by identity. */
   readonly control?: ControlSignal;
-  /** Milliseconds it waited for its turn among other calls, which are no work of the tool's. Default: it did not wait. */
-  readonly queuedMs?: number;
 }
 
 /** What the caller of `dispatch` gets: exactly one for each call. */
@@ -55,6 +53,8 @@ export interface ToolDispatchResult extends ToolOutcome {
   readonly toolCallId: string;
   /** Milliseconds from `dispatch` to the answer, waiting for approval and for its turn included. */
   readonly durationMs: number;
+  /** How many of these it waited for its turn among other calls, which is no work of its tool. Default: it did not wait. */
+  readonly queuedMs?: number;
   /** What was asked for, as it was sent; safe to replay as JSON. */
   readonly requested: RequestedCall;
 }

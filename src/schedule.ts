@@ -40,8 +40,6 @@ export interface ScheduleOptions {
  * may run in its parent's slot: it waits for nothing that may be waiting for its parent.
  */
 export class Schedule {
-  /** Whether the arguments have been validated on the way here. */
-  readonly #isInside: boolean;
   readonly #slots: Slots;
   readonly #scopeOf: (call: ToolCall) => unknown;
   readonly #lanes = new Map<unknown, Lane>();
@@ -49,20 +47,19 @@ export class Schedule {
   readonly #steps: (() => void)[] = [];
 
   /** @throws TypeError naming the option and what is allowed. */
-  constructor(options: ScheduleOptions = {}, isInside = true) {
+  constructor(options: ScheduleOptions = {}) {
     checkOptions('schedule', options, { concurrency: isLimit(1), scope: isFunction });
     const { concurrency = Number.POSITIVE_INFINITY, scope = sessionOf } = options;
     this.#slots = new Slots(concurrency);
     this.#scopeOf = scope;
-    this.#isInside = isInside;
   }
 
-  /** What `next` gives when it is the call's turn. A call that is aborted while it waits is answered by `whenAborted`. */
-  run(call: ToolCall, next: Next, whenAborted: Next = stopped): MaybePromise<ToolOutcome> {
-    if (call.tool === undefined && this.#isInside) return next(call);
-    if (call.aborted) return whenAborted(call);
+  /** What `next` gives when it is the call's turn. */
+  run(call: ToolCall, next: Next): MaybePromise<ToolOutcome> {
+    if (call.tool === undefined) return next(call);
+    if (call.aborted) return stopped(call);
     const turn = this.#enter(call);
-    return turn.stage === 'running' ? this.#follow(turn, next(call)) : this.#wait(turn, next, whenAborted);
+    return turn.stage === 'running' ? this.#follow(turn, next(call)) : this.#wait(turn, next);
   }
 
   /** A layer in which calls wait for their turns. */
@@ -85,21 +82,19 @@ export class Schedule {
     return outcome;
   }
 
-  #wait(turn: Turn, next: Next, whenAborted: Next): Promise<ToolOutcome> {
+  #wait(turn: Turn, next: Next): Promise<ToolOutcome> {
     turn.queuedAt = turn.dispatch.host.now();
     turn.goOn = next;
-    turn.giveUp = whenAborted;
     // What judged its arguments may have aborted it.
     if (turn.stage === 'waiting' && turn.call.aborted) turn.refuse(undefined);
-    return turn.wait().then(this.#awaited);
+    return turn.wait().then(this.#goOn);
   }
 
   /** For all turns, so that none needs a function of its own. It runs in the AsyncLocalStorage of the call, whoever lets it go on. */
-  readonly #awaited = async (turn: Turn): Promise<ToolOutcome> => {
+  readonly #goOn = (turn: Turn): MaybePromise<ToolOutcome> => {
     const { dispatch, refusal, call } = turn;
-    dispatch.queuedMs += dispatch.host.now() - turn.queuedAt;
-    const answer = refusal === undefined ? this.#follow(turn, turn.goOn(call)) : (refusal.outcome ?? turn.giveUp(call));
-    return { ...(await answer), queuedMs: dispatch.queuedMs };
+    dispatch.endWaiting(turn.queuedAt);
+    return refusal === undefined ? this.#follow(turn, turn.goOn(call)) : (refusal.outcome ?? stopped(call));
   };
 
   #enter(call: ToolCall): Turn {
@@ -108,7 +103,7 @@ export class Schedule {
     const turn = this.#expected(dispatch, call) ?? this.#add(dispatch, call);
     const { isKeyed } = turn;
     // Before it may run: what is asked here is the host's, and may do anything.
-    if (this.#isInside) turn.judge(call);
+    turn.judge(call);
     turn.arrive(call);
     this.#do(() => this.#place(turn, isKeyed));
     return turn;
@@ -160,7 +155,6 @@ export class Schedule {
     const [ancestor, coming] = this.#ancestorsOf(call);
     const lane = ancestor?.nested ?? coming?.lane ?? this.#laneOf(call);
     const turn = new Turn(this, dispatch, lane, ancestor, call.tool as Tool<unknown> | undefined);
-    if (!this.#isInside) turn.distrustKeys();
     if (coming === undefined) lane.add(turn);
     else lane.addBefore(turn, coming);
     dispatch.turn = turn;

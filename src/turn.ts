@@ -48,10 +48,9 @@ export class Turn implements AbortListener {
   /** Whether its outcome is there, and calls its tool has made are still at work. */
   isEnding = false;
   refusal: Refusal | undefined = undefined;
-  /** When it began to wait; what gives its outcome then, and where it was aborted. */
+  /** When it began to wait, and what gives its outcome then. */
   queuedAt = 0;
   goOn: Next = stopped;
-  giveUp: Next = stopped;
   #call: ToolCall | undefined = undefined;
   #wake: ((turn: this) => void) | undefined = undefined;
 
@@ -111,12 +110,6 @@ export class Turn implements AbortListener {
     this.isSafe = isConcurrencySafe(tool, typeof tool.concurrencySafe === 'function' ? call.parsed : undefined);
     this.isKeyed = tool.resourceKey !== undefined;
     if (this.isKeyed) this.#readKey(tool, call);
-  }
-
-  /** Where nobody has validated the arguments, no key can be told of them. */
-  distrustKeys(): void {
-    if (this.isKeyed) this.isSafe = false;
-    this.isKeyed = false;
   }
 
   /** A key that cannot be told may be anybody's. */
