@@ -9,11 +9,12 @@ import { Slots } from './slots.ts';
 
 /** Calls that came together. */
 export class Batch {
-  /** Ids of calls that have been answered, in an earlier run as well. */
+  /** Ids that no call may have any more: of calls in sequence that have been answered, and of those of an earlier run. */
   readonly givenIds: Set<string> = new Set();
   /** For how many may run at once. */
   readonly slots: Slots;
   readonly failFast: boolean;
+  readonly #isInTurn: boolean;
   /** Its calls under way, by their places. */
   readonly dispatches: (Dispatch | undefined)[] = [];
   /** How many of its calls have a turn in the schedules they have come to. */
@@ -30,6 +31,7 @@ export class Batch {
     this.#requests = requests;
     this.slots = new Slots(concurrency);
     this.failFast = failFast;
+    this.#isInTurn = options.mode === 'sequential';
     this.#onResult = onResult;
     this.#host = host;
     for (const result of earlier) if (hasEnded(result)) this.givenIds.add(result.toolCallId);
@@ -69,7 +71,8 @@ export class Batch {
 
   /** One of its calls has its result. The first that failed stops the others, where that is wanted. */
   answered(place: number, result: ToolDispatchResult): void {
-    this.givenIds.add(result.toolCallId);
+    // Where calls run together, all have their ids before the first is answered.
+    if (this.#isInTurn) this.givenIds.add(result.toolCallId);
     this.dispatches[place] = undefined;
     const onResult = this.#onResult;
     if (onResult !== undefined) this.#host.tell('onResult', () => onResult(result, place));

@@ -240,6 +240,8 @@ class OnionDispatcher implements Dispatcher {
     options: BatchOptions = NO_OPTIONS,
   ): Promise<readonly ToolDispatchResult[]> {
     const list = listOf(requests);
+    // Most turns have one call, which needs nothing to keep it apart from others.
+    if (list.length === 1 && options === NO_OPTIONS) return [await this.dispatch(list[0] as ToolCallRequest)];
     let own: BatchOptions;
     try {
       own = checkedBatchOptions(options);
@@ -412,16 +414,19 @@ class OnionDispatcher implements Dispatcher {
   }
 
   #result(given: ToolOutcome, dispatch: Dispatch): ToolDispatchResult {
-    const { id: toolCallId, requested } = dispatch;
+    const { id: toolCallId, requested, preparation, queuedMs } = dispatch;
     const durationMs = this.#host.now() - dispatch.startedAt;
     const outcome = dispatch.waited ? given : noteExceeded(given, durationMs, dispatch.limitMs);
-    if (dispatch.preparation !== undefined || dispatch.queuedMs > 0)
-      return unusualResult(outcome, dispatch, durationMs);
-    const { resolvedToolName, content, isError, notes } = outcome;
     // A spread costs as much as five layers, so the usual outcome, which has just these keys, is written out.
-    return hasFourKeys(outcome)
-      ? { resolvedToolName, content, isError, notes, toolCallId, durationMs, requested }
-      : { ...outcome, toolCallId, durationMs, requested };
+    if (preparation === undefined && hasFourKeys(outcome)) {
+      const { resolvedToolName, content, isError, notes } = outcome;
+      return queuedMs === 0
+        ? { resolvedToolName, content, isError, notes, toolCallId, durationMs, requested }
+        : { resolvedToolName, content, isError, notes, toolCallId, durationMs, queuedMs, requested };
+    }
+    const before = preparation === undefined ? NO_NOTES : notesFor(outcome.resolvedToolName, preparation);
+    const notes = before.length === 0 ? outcome.notes : [...before, ...outcome.notes];
+    return { ...outcome, notes, toolCallId, durationMs, ...(queuedMs > 0 && { queuedMs }), requested };
   }
 
   /** The result where the host gave something that is no request, or options that cannot be. */
@@ -449,20 +454,6 @@ class OnionDispatcher implements Dispatcher {
     batch?.answered(place, result);
     return result;
   }
-}
-
-/** The result of a call that was put right on its way, or waited for its turn. */
-function unusualResult(outcome: ToolOutcome, dispatch: Dispatch, durationMs: number): ToolDispatchResult {
-  const { id: toolCallId, requested, preparation, queuedMs } = dispatch;
-  const notes = preparation === undefined ? [] : notesFor(outcome.resolvedToolName, preparation);
-  return {
-    ...outcome,
-    notes: [...notes, ...outcome.notes],
-    toolCallId,
-    durationMs,
-    ...(queuedMs > 0 && { queuedMs }),
-    requested,
-  };
 }
 
 /** Arguments that were not to be repaired for this tool have not been read after all. */

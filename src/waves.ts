@@ -19,7 +19,13 @@ export async function inWaves(
 ): Promise<readonly ToolDispatchResult[]> {
   const results: ToolDispatchResult[] = [];
   for (let from = 0; from < begun.length; from = results.length) {
-    const wave = begun.slice(from, endOfWave(begun, from));
+    const end = endOfWave(begun, from);
+    if (end === from + 1) {
+      const result = run(begun[from] as Begun, from > 0);
+      results.push(isPromise(result) ? await result : result);
+      continue;
+    }
+    const wave = begun.slice(from, end);
     const given =
       wave.length > limit ? await pooled(wave, limit, run, from > 0) : wave.map((each) => run(each, from > 0));
     for (const each of given.some(isPromise) ? await Promise.all(given) : given)
