@@ -1,13 +1,12 @@
 import { nanoid } from 'nanoid';
-import { MalformedArguments, NOTHING, RepairedArguments, readArguments } from './arguments.ts';
+import { MalformedArguments, NOTHING, RepairedArguments } from './arguments.ts';
 import { Batch, copyOf, listOf } from './batch.ts';
 import { ToolCall } from './call.ts';
-import { afterTurns, type Clock } from './clock.ts';
+import type { Clock } from './clock.ts';
 import { textOf } from './content.ts';
 import { ToolContext } from './context.ts';
 import { Delivery, observersOf } from './delivery.ts';
-import { Dispatch, type Host, type Preparation } from './dispatch.ts';
-import { AbortReason, printable, toolError } from './error.ts';
+import { Dispatch, type Host } from './dispatch.ts';
 import { ANSWERED } from './guard.ts';
 import { hostOf } from './host.ts';
 import { InFlight } from './in-flight.ts';
@@ -19,21 +18,12 @@ import {
   checkOptions,
   isBoolean,
   isFunction,
-  isLimitMs,
   type OptionChecks,
   type PerTool,
   perTool,
   perToolCheck,
 } from './options.ts';
-import {
-  type DispatchNote,
-  fail,
-  NO_NOTES,
-  noteExceeded,
-  type RequestedCall,
-  type ToolDispatchResult,
-  type ToolOutcome,
-} from './outcome.ts';
+import type { ToolDispatchResult, ToolOutcome } from './outcome.ts';
 import { type ReadonlyToolRegistry, ToolRegistry } from './registry.ts';
 import {
   type BatchOptions,
@@ -48,7 +38,9 @@ import {
   type ToolCallRequest,
   UnusableCall,
 } from './request.ts';
+import { isReplaced, preparationOf, resultOf, unusableResult } from './result.ts';
 import { isScheduling } from './schedule.ts';
+import { CLOSED, type DrainOptions, type DrainReport, shutDown } from './shut-down.ts';
 import { CallStream, type StreamedCall } from './stream.ts';
 import type { StreamEvent } from './stream-event.ts';
 import type { Tool } from './tool.ts';
@@ -77,20 +69,6 @@ export interface DispatcherOptions {
   readonly repairArguments?: PerTool<boolean>;
   /** Hears of a hook of the host's that threw. Default: `process.emitWarning`. */
   readonly onWarning?: (message: string, cause?: unknown) => void;
-}
-
-/** Options of `drain`. */
-export interface DrainOptions {
-  /** Milliseconds after which what is still under way is aborted. Default: Infinity. */
-  readonly limitMs?: number;
-}
-
-/** How a dispatcher shut down. */
-export interface DrainReport {
-  /** Calls that had to be aborted. */
-  readonly aborted: number;
-  /** How many of their tools may still be running. */
-  readonly running: number;
 }
 
 /** Takes tool calls through the onion. Immutable: `with` makes another. */
@@ -152,9 +130,6 @@ function isClock(value: unknown): boolean {
 }
 
 const NO_OPTIONS: DispatchOptions = Object.freeze({});
-const CLOSED = new AbortReason(toolError('cancelled', 'The host is shutting down.'));
-/** Turns of the event loop that an aborted call may take to be answered, calls inside it included. */
-const TURNS_TO_ANSWER = 10;
 /** Times `generateId` may give an id that is taken before nanoid is used. */
 const ID_ATTEMPTS = 10;
 
@@ -328,7 +303,7 @@ class OnionDispatcher implements Dispatcher {
     const id = this.#uniqueId(requested.id, batch);
     const dispatch = new Dispatch(startedAt, id, requested, malformed, tools, options, this.#host);
     if (repaired !== undefined || isReplaced(requested.id, id))
-      dispatch.preparation = this.#preparation(requested, repaired, id);
+      dispatch.preparation = preparationOf(requested, repaired, id, this.#mayRepair);
     const context = options.context ?? options.parent?.context ?? this.#context;
     dispatch.delivery = delivery;
     const call = ToolCall.begin(dispatch, context, tools.get(requested.name));
@@ -343,42 +318,8 @@ class OnionDispatcher implements Dispatcher {
     return parent === undefined || ToolCall.scope(parent).dispatch.depth === ANSWERED;
   }
 
-  #preparation(requested: RequestedCall, repaired: RepairedArguments | undefined, id: string): Preparation {
-    const replaced = isReplaced(requested.id, id) ? [replacedNote(requested.id, id)] : [];
-    if (repaired === undefined) return { notes: replaced, malformed: undefined };
-    const malformed = (toolName: string) => this.#unrepaired(requested.rawArguments, toolName);
-    return { notes: [repairedNote(repaired), ...replaced], malformed };
-  }
-
-  #unrepaired(rawArguments: string | undefined, toolName: string): MalformedArguments | undefined {
-    if (this.#mayRepair(toolName)) return undefined;
-    const read = readArguments(rawArguments, toolName, this.#mayRepair);
-    return read instanceof MalformedArguments ? read : undefined;
-  }
-
-  async drain(options: DrainOptions = {}): Promise<DrainReport> {
-    checkOptions('drain', options, { limitMs: isLimitMs });
-    const { limitMs = Number.POSITIVE_INFINITY } = options;
-    const { clock } = this.#host;
-    const answered = new Promise<undefined>((resolve) => this.#inFlight.close(() => resolve(undefined)));
-    if (limitMs === Number.POSITIVE_INFINITY) return answered.then(() => ({ aborted: 0, running: 0 }));
-    let timer: unknown;
-    const limit = new Promise<true>((resolve) => {
-      timer = clock.setTimeout(() => resolve(true), limitMs);
-    });
-    if (await Promise.race([answered, limit])) return this.#abortAll();
-    clock.clearTimeout(timer);
-    return { aborted: 0, running: 0 };
-  }
-
-  async #abortAll(): Promise<DrainReport> {
-    const aborted = this.#inFlight.stop(CLOSED);
-    // As long as there is an answer now and then. What is left is held up by a layer that hangs, in a call nobody could abort.
-    for (let answers = -1; answers !== this.#inFlight.answers; ) {
-      answers = this.#inFlight.answers;
-      if (!this.#inFlight.isEmpty) await new Promise<void>((resolve) => afterTurns(TURNS_TO_ANSWER, resolve));
-    }
-    return { aborted: aborted.length, running: aborted.filter(({ executed }) => executed === 'unknown').length };
+  drain(options: DrainOptions = {}): Promise<DrainReport> {
+    return shutDown(this.#inFlight, this.#host.clock, options);
   }
 
   /** The model's own id, where it has one that is free; or one that no other call of the batch has, or will ask for. */
@@ -397,36 +338,11 @@ class OnionDispatcher implements Dispatcher {
   #finish(outcome: ToolOutcome, call: ToolCall, dispatch: Dispatch): ToolDispatchResult {
     dispatch.depth = ANSWERED;
     this.#inFlight.delete(dispatch);
-    const result = this.#readable(outcome, call, dispatch);
+    const result = resultOf(outcome, call, dispatch);
     dispatch.delivery?.complete(result.content, call);
     if (dispatch.batch !== undefined) dispatch.batch.answered(dispatch.place, result);
     for (let { turn } = dispatch; turn !== undefined; turn = turn.outer) turn.schedule.end(turn);
     return result;
-  }
-
-  #readable(outcome: ToolOutcome, call: ToolCall, dispatch: Dispatch): ToolDispatchResult {
-    try {
-      return this.#result(outcome, dispatch);
-    } catch (cause) {
-      const message = 'The outcome of the call cannot be read.';
-      return this.#result(fail(call, 'internal', message, { executed: call.executed, cause }), dispatch);
-    }
-  }
-
-  #result(given: ToolOutcome, dispatch: Dispatch): ToolDispatchResult {
-    const { id: toolCallId, requested, preparation, queuedMs } = dispatch;
-    const durationMs = this.#host.now() - dispatch.startedAt;
-    const outcome = dispatch.waited ? given : noteExceeded(given, durationMs, dispatch.limitMs);
-    // A spread costs as much as five layers, so the usual outcome, which has just these keys, is written out.
-    if (preparation === undefined && hasFourKeys(outcome)) {
-      const { resolvedToolName, content, isError, notes } = outcome;
-      return queuedMs === 0
-        ? { resolvedToolName, content, isError, notes, toolCallId, durationMs, requested }
-        : { resolvedToolName, content, isError, notes, toolCallId, durationMs, queuedMs, requested };
-    }
-    const before = preparation === undefined ? NO_NOTES : notesFor(outcome.resolvedToolName, preparation);
-    const notes = before.length === 0 ? outcome.notes : [...before, ...outcome.notes];
-    return { ...outcome, notes, toolCallId, durationMs, ...(queuedMs > 0 && { queuedMs }), requested };
   }
 
   /** The result where the host gave something that is no request, or options that cannot be. */
@@ -438,49 +354,9 @@ class OnionDispatcher implements Dispatcher {
     place = 0,
   ): ToolDispatchResult {
     const requested = readableCall(request);
-    const why = UnusableCall.is(thrown) ? thrown.message : 'Something in it cannot be read.';
-    const error = toolError('invalid_call', `The call cannot be dispatched. ${why}`, { cause: thrown });
     const toolCallId = this.#uniqueId(requested.id, batch);
-    const result = {
-      resolvedToolName: requested.name,
-      content: error.message,
-      isError: true,
-      error,
-      notes: isReplaced(requested.id, toolCallId) ? [replacedNote(requested.id, toolCallId)] : NO_NOTES,
-      toolCallId,
-      durationMs: this.#host.now() - startedAt,
-      requested,
-    };
+    const result = unusableResult(requested, toolCallId, this.#host.now() - startedAt, thrown);
     batch?.answered(place, result);
     return result;
   }
-}
-
-/** Arguments that were not to be repaired for this tool have not been read after all. */
-function notesFor(toolName: string, { notes, malformed }: Preparation): readonly DispatchNote[] {
-  const isRead = malformed?.(toolName) === undefined;
-  return isRead ? notes : notes.filter(({ type }) => type !== 'repaired');
-}
-
-function repairedNote({ repairs }: RepairedArguments): DispatchNote {
-  const message = `The arguments were not plain JSON, but could be read: ${repairs.join(', ')}.`;
-  return { type: 'repaired', by: 'dispatcher', message, forModel: true };
-}
-
-function isReplaced(asked: string | undefined, id: string): asked is string {
-  return asked !== undefined && asked !== '' && asked !== id;
-}
-
-function replacedNote(asked: string, id: string): DispatchNote {
-  return {
-    type: 'id_replaced',
-    by: 'dispatcher',
-    message: `The id "${printable(asked)}" was taken already, so this call is "${id}".`,
-  };
-}
-
-function hasFourKeys(outcome: ToolOutcome): boolean {
-  let keys = 0;
-  for (const _ in outcome) keys++;
-  return keys === 4;
 }

@@ -26,8 +26,6 @@ export {
   createDispatcher,
   type Dispatcher,
   type DispatcherOptions,
-  type DrainOptions,
-  type DrainReport,
 } from './dispatcher.ts';
 export {
   AbortReason,
@@ -98,6 +96,7 @@ export { Schedule, type ScheduleOptions } from './schedule.ts';
 export { deepFreeze, type JsonSchema, type ToolSchema } from './schema.ts';
 export { mapSubschemas } from './schema-walk.ts';
 export { type Setting, type SettingKey, settingKey } from './settings.ts';
+export type { DrainOptions, DrainReport } from './shut-down.ts';
 export { type NearestOptions, nearestNames, similarity } from './similarity.ts';
 export {
   isStandardSchema,

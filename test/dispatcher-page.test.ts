@@ -16,7 +16,7 @@ test.each([
   ['A call', 'src/request.ts', 'ToolCallRequest'],
   ['dispatch', 'src/request.ts', 'DispatchOptions'],
   ['dispatchAll', 'src/request.ts', 'BatchOptions'],
-  ['drain', 'src/dispatcher.ts', 'DrainOptions'],
+  ['drain', 'src/shut-down.ts', 'DrainOptions'],
 ])('the table under "%s" has all there is, in the order of the type', (title, file, name) => {
   const section = page.split('\n## ').find((each) => each.startsWith(`${title}\n`)) ?? '';
   const rows = [...section.matchAll(/^\| `(\w+)` \|/gm)].map(([, field]) => field);
