@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { readPage, root } from './support/pages.ts';
 
-const sources = ['src', 'middleware', 'middleware/schema']
+const sources = ['src', 'middleware', 'middleware/schema', 'middleware/parts', 'middleware/results']
   .flatMap((folder) => readdirSync(join(root, folder)).map((name) => join(root, folder, name)))
   .filter((file) => file.endsWith('.ts'))
   .map((file) => readFileSync(file, 'utf8'))
