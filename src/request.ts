@@ -38,7 +38,7 @@ export interface DispatchOptions {
   readonly onProgress?: (progress: Progress, call: ToolCall) => void;
 }
 
-/** What may be said of a call whose parts are streamed. */
+/** What may be said of a call whose parts are streamed: all but the observers, for the stream yields what they would take. */
 export type StreamOptions = Omit<DispatchOptions, 'onPart' | 'onProgress'>;
 
 /** What may be said of calls that come together. */

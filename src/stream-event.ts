@@ -1,12 +1,12 @@
 import type { Progress } from './call.ts';
 import type { ContentPart } from './content.ts';
 
-/** A sign of life of the tool. */
+/** A sign of life of the tool, as it comes between the parts of a stream. */
 export interface ProgressEvent extends Progress {
   readonly type: 'progress';
 }
 
-/** What `stream` yields. */
+/** What `stream` yields: the parts of the answer, and signs of life. */
 export type StreamEvent = ContentPart | ProgressEvent;
 
 const events = new WeakSet<object>();
