@@ -1,8 +1,10 @@
 import {
   after,
+  type Channel,
   checkOptions,
   copyJson,
   fail,
+  HoldBack,
   isCount,
   isLimitMs,
   isOneOf,
@@ -11,6 +13,7 @@ import {
   type JsonValue,
   type MaybePromise,
   type Middleware,
+  type Next,
   named,
   printable,
   returnedValue,
@@ -69,9 +72,18 @@ export function outputValidation(options: OutputValidationOptions = {}): Middlew
     if (tool?.outputSchema === undefined) return next(call);
     const made = checks.of(tool);
     if (made instanceof Unusable && onInvalid === 'fail') return unusable(call, made);
+    if (call.channel !== undefined) return checkParts(call, next, call.channel);
     const outcome = next(call);
     return isPromise(outcome) ? outcome.then((settled) => check(call, settled)) : check(call, outcome);
   });
+
+  /** What may have to be withheld must not have left before. */
+  function checkParts(call: ToolCall, next: Next, channel: Channel): MaybePromise<ToolOutcome> {
+    const held = new HoldBack(channel);
+    return after(next(call.with({ channel: held })), (outcome) =>
+      after(check(call, outcome), (checked) => held.finish(call, checked)),
+    );
+  }
 
   function check(call: ToolCall, outcome: ToolOutcome): MaybePromise<ToolOutcome> {
     if (outcome.isError || outcome.control !== undefined) return outcome;

@@ -1,6 +1,7 @@
 import {
   AbortReason,
   type AbortScope,
+  type Channel,
   type ContentPart,
   checkOptions,
   isLimitMs,
@@ -71,10 +72,10 @@ export function timeout(options: TimeoutOptions = {}): Middleware {
     const idleMs = idleOf === undefined ? Number.POSITIVE_INFINITY : idleOf(toolName);
     if (limitMs === Number.POSITIVE_INFINITY && idleMs === Number.POSITIVE_INFINITY) return next(call);
     const scope = call.abortScope(limitMs);
-    const signs = idleMs < limitMs ? new SignsOfLife(call.channel) : undefined;
+    const signs = idleMs < limitMs ? new SignsOfLife(call.channel, idleMs) : undefined;
     const outcome = next(signs === undefined ? scope.call : scope.call.with({ channel: signs }));
     if (!isPromise(outcome)) return scope.follow(outcome);
-    const limit = new CallLimit(call, scope, outcome, limitMs, idleMs, graceOf(toolName));
+    const limit = new CallLimit(call, scope, outcome, limitMs, graceOf(toolName), signs);
     if (signs !== undefined) signs.limit = limit;
     return scope.follow(outcome, limit);
   });
@@ -85,60 +86,55 @@ class CallLimit extends TimeLimit {
   readonly #call: ToolCall;
   readonly #scope: AbortScope;
   readonly #limitMs: number;
-  readonly #idleMs: number;
   readonly #graceMs: number;
+  readonly #signs: SignsOfLife | undefined;
   readonly #deadline: number;
-  /** Parts that wait to be taken: the tool can do nothing meanwhile. */
-  #waiting = 0;
+  /** Whether it waits for the next sign of life rather than for the end. */
+  #isForSign: boolean;
 
   constructor(
     call: ToolCall,
     scope: AbortScope,
     outcome: Promise<ToolOutcome>,
     limitMs: number,
-    idleMs: number,
     graceMs: number,
+    signs: SignsOfLife | undefined,
   ) {
-    const now = call.clock.now();
     // What the tool did before it gave its promise counts as well.
-    const deadline = scope.startedAt + limitMs;
-    super(outcome, Math.max(0, Math.min(deadline - now, idleMs)), call.clock);
+    const left = Math.max(0, scope.startedAt + limitMs - call.clock.now());
+    const idleMs = signs?.idleMs ?? Number.POSITIVE_INFINITY;
+    super(outcome, Math.min(left, idleMs), call.clock);
     this.#call = call;
     this.#scope = scope;
     this.#limitMs = limitMs;
-    this.#idleMs = idleMs;
     this.#graceMs = graceMs;
-    this.#deadline = deadline;
+    this.#signs = signs;
+    this.#deadline = scope.startedAt + limitMs;
+    this.#isForSign = idleMs < left;
   }
 
   /** The tool has given a sign of life. */
-  alive(): void {
-    this.postpone(this.#idleLeft());
+  alive({ idleMs }: SignsOfLife): void {
+    this.postpone(this.#next(idleMs));
   }
 
-  handOver(): void {
-    this.#waiting++;
-  }
-
-  takenOver(): void {
-    this.#waiting--;
-    this.alive();
-  }
-
-  #idleLeft(): number {
-    return Math.min(this.#idleMs, this.#deadline - this.#call.clock.now());
+  #next(idleMs: number): number {
+    const left = this.#deadline - this.#call.clock.now();
+    this.#isForSign = idleMs < left;
+    return this.#isForSign ? idleMs : left;
   }
 
   protected override onLimit(): void {
-    const isIdle = this.#call.clock.now() < this.#deadline;
-    if (isIdle && this.#waiting > 0) {
-      this.restart(this.#idleLeft());
+    const signs = this.#isForSign ? this.#signs : undefined;
+    if (signs?.isWaiting === true) {
+      this.restart(this.#next(signs.idleMs));
       return;
     }
     const tool = `Tool "${printable(this.#call.toolName)}"`;
-    const message = isIdle
-      ? `${tool} gave no sign of life for ${this.#idleMs} ms.`
-      : `${tool} did not finish within its limit of ${this.#limitMs} ms.`;
+    const message =
+      signs === undefined
+        ? `${tool} did not finish within its limit of ${this.#limitMs} ms.`
+        : `${tool} gave no sign of life for ${signs.idleMs} ms.`;
     this.#scope.abort(new AbortReason(toolError('timeout', message)), this.#graceMs);
   }
 
@@ -149,23 +145,34 @@ class CallLimit extends TimeLimit {
 
 /** Hears what the tool gives before it has ended. */
 class SignsOfLife extends Passage {
+  readonly idleMs: number;
   /** There once the tool takes its time. */
   limit: CallLimit | undefined = undefined;
+  /** Parts that wait to be taken: the tool can do nothing meanwhile. */
+  #waiting = 0;
+
+  constructor(outer: Channel | undefined, idleMs: number) {
+    super(outer);
+    this.idleMs = idleMs;
+  }
+
+  get isWaiting(): boolean {
+    return this.#waiting > 0;
+  }
 
   override part(part: ContentPart, call: ToolCall): PromiseLike<unknown> | undefined {
-    const { limit } = this;
     const taken = super.part(part, call);
-    if (taken === undefined || limit === undefined) {
-      limit?.alive();
-      return taken;
-    }
-    limit.handOver();
-    const goOn = () => limit.takenOver();
-    return Promise.resolve(taken).finally(goOn);
+    this.limit?.alive(this);
+    if (taken === undefined) return undefined;
+    this.#waiting++;
+    return Promise.resolve(taken).finally(() => {
+      this.#waiting--;
+      this.limit?.alive(this);
+    });
   }
 
   override progress(progress: Progress, call: ToolCall): void {
-    this.limit?.alive();
+    this.limit?.alive(this);
     super.progress(progress, call);
   }
 }

@@ -7,13 +7,16 @@ import type { DispatchOptions } from './request.ts';
 import { restOf } from './rest-of.ts';
 
 /** Who takes what a call gives before its result is there. */
-export type Taker = Pick<Channel, 'part' | 'progress'>;
+export interface Taker extends Pick<Channel, 'progress'> {
+  /** Missing where only signs of life are wanted. */
+  readonly part?: Channel['part'];
+}
 
 /** The observers of a dispatch, whose failures are nobody else's. */
 export function observersOf({ onPart, onProgress }: DispatchOptions, host: Host): Taker | undefined {
   if (onPart === undefined && onProgress === undefined) return undefined;
   return {
-    part: (part, call) => onPart && host.tell('onPart', () => onPart(part, call)),
+    ...(onPart && { part: (part, call) => host.tell('onPart', () => onPart(part, call)) }),
     progress: (progress, call) => {
       if (onProgress !== undefined) host.tell('onProgress', () => onProgress(progress, call));
     },
@@ -35,7 +38,7 @@ export class Delivery implements Channel {
   }
 
   part(part: ContentPart, call: ToolCall): PromiseLike<unknown> | undefined {
-    if (this.#isOver) return undefined;
+    if (this.#isOver || this.#taker.part === undefined) return undefined;
     this.hasPassed = true;
     return this.#taker.part(part, call);
   }
@@ -53,7 +56,7 @@ export class Delivery implements Channel {
     if (this.#isOver) return;
     const passed = this.hasPassed ? this.#passed : '';
     const rest = passed === undefined ? undefined : restOf(content, passed);
-    for (const part of rest ?? []) this.#taker.part(part, call);
+    for (const part of rest ?? []) this.#taker.part?.(part, call);
     this.#isOver = true;
   }
 }

@@ -41,8 +41,7 @@ import {
 import { isReplaced, preparationOf, resultOf, unusableResult } from './result.ts';
 import { isScheduling } from './schedule.ts';
 import { CLOSED, type DrainOptions, type DrainReport, shutDown } from './shut-down.ts';
-import { CallStream, type StreamedCall } from './stream.ts';
-import type { StreamEvent } from './stream-event.ts';
+import { CallStream, type StreamedCall, type ToolStream } from './stream.ts';
 import type { Tool } from './tool.ts';
 import { type Begun, inWaves } from './waves.ts';
 
@@ -76,10 +75,10 @@ export interface Dispatcher {
   /** Exactly one result, whatever the model, a tool or a middleware did. The promise never rejects. */
   dispatch(request: ToolCallRequest, options?: DispatchOptions): Promise<ToolDispatchResult>;
   /**
-   * A call as a generator: it yields the parts of the answer and the tool's signs of life as they come, and returns the result. It begins
-   * with the first `next`, and never throws. Whoever leaves early aborts the call.
+   * A call as a generator: it yields the parts of the answer and the tool's signs of life as they come, and returns the result, which is
+   * its `result` as well. It begins with the first `next`, and never throws. Whoever leaves early aborts the call.
    */
-  stream(request: ToolCallRequest, options?: StreamOptions): AsyncGenerator<StreamEvent, ToolDispatchResult, void>;
+  stream(request: ToolCallRequest, options?: StreamOptions): ToolStream;
   /** As many results as calls, in their order. Those run together whose tools say that they may. The promise never rejects. */
   dispatchAll(requests: readonly ToolCallRequest[], options?: BatchOptions): Promise<readonly ToolDispatchResult[]>;
   /**
@@ -183,10 +182,7 @@ class OnionDispatcher implements Dispatcher {
     return Promise.resolve(this.#run(call));
   }
 
-  stream(
-    request: ToolCallRequest,
-    options: StreamOptions = NO_OPTIONS,
-  ): AsyncGenerator<StreamEvent, ToolDispatchResult, void> {
+  stream(request: ToolCallRequest, options: StreamOptions = NO_OPTIONS): ToolStream {
     return new CallStream((stream) => this.#startStream(request, options, stream));
   }
 

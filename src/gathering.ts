@@ -37,7 +37,7 @@ export class Gathering {
   }
 
   addText(text: string): void {
-    this.#isAfterData = false;
+    if (text !== '') this.#isAfterData = false;
     this.#append(text);
   }
 
@@ -47,7 +47,7 @@ export class Gathering {
     const own = typeof content === 'string' ? [{ type: 'text', text: content } as const] : content;
     const parts = [...(isData && this.#isAfterData ? [NEW_LINE] : []), ...own].filter(isSaying);
     for (const part of parts) this.addPart(part);
-    this.#isAfterData = isData;
+    if (parts.length > 0) this.#isAfterData = isData;
     this.#isError ||= isError;
     return parts;
   }

@@ -14,6 +14,7 @@ import { restOf } from './rest-of.ts';
  */
 export class HoldBack extends Passage {
   readonly #out = new Gathering();
+  #hasLetOut = false;
 
   override part(_part: ContentPart, _call: ToolCall): PromiseLike<unknown> | undefined {
     return undefined;
@@ -22,8 +23,13 @@ export class HoldBack extends Passage {
   /** What is inside has given all its parts; this layer has not. */
   override done(_content: Content): void {}
 
+  protected get hasLetOut(): boolean {
+    return this.#hasLetOut;
+  }
+
   /** Passes a part on that the layer's answer is sure to have, at this place. */
   protected letOut(part: ContentPart, call: ToolCall): PromiseLike<unknown> | undefined {
+    this.#hasLetOut = true;
     this.#out.addPart(part);
     return super.part(part, call);
   }

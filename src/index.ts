@@ -106,6 +106,7 @@ export {
   type StandardSchema,
   type StandardSchemaProps,
 } from './standard-schema.ts';
+export type { ToolStream } from './stream.ts';
 export type { ProgressEvent, StreamEvent } from './stream-event.ts';
 export { TimeLimit, timersOf } from './time-limit.ts';
 export { defineTool, isConcurrencySafe, isTool, namespaced, type Tool, type ToolDefinition } from './tool.ts';

@@ -28,7 +28,7 @@ export function invoke(call: ToolCall): MaybePromise<ToolOutcome> {
   if (refusal !== undefined) return refusal;
   if (call.aborted) return stopped(call);
   const { delivery } = ToolCall.scope(call).dispatch;
-  if (delivery?.hasPassed === true) return delivery.outcome ?? notAgain(call);
+  if (delivery?.hasPassed === true && call.executed !== 'no') return delivery.outcome ?? notAgain(call);
   const validation = takeArguments(call);
   if (isPromise(validation))
     return new Run(call).keep(validation.then((settled) => executeLater(call, settled), unprepared));

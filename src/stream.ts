@@ -13,6 +13,12 @@ export interface StreamedCall {
   stop(reason: AbortReason): void;
 }
 
+/** A call as a generator, as `stream` gives it. */
+export interface ToolStream extends AsyncGenerator<StreamEvent, ToolDispatchResult, void> {
+  /** The result, for whoever iterates with `for await`, which leaves out what a generator returns. Never rejects; there once it has begun. */
+  readonly result: Promise<ToolDispatchResult>;
+}
+
 type Step = IteratorResult<StreamEvent, ToolDispatchResult>;
 
 /** Signs of life that wait for a consumer who is slower than they come; of more, the oldest are lost. */
@@ -22,7 +28,9 @@ const MAX_WAITING_PROGRESS = 100;
  * A call as a generator: it begins with the first `next`, and the tool goes on only when somebody waits for its next part. Not an
  * `async function*`, which would cost as much as the tool's own, and whose `return` waits for a part that may never come.
  */
-export class CallStream implements AsyncGenerator<StreamEvent, ToolDispatchResult, void>, Taker {
+export class CallStream implements ToolStream, Taker {
+  readonly result: Promise<ToolDispatchResult>;
+  #answer: (result: Promise<ToolDispatchResult>) => void = () => {};
   #start: ((stream: CallStream) => StreamedCall) | undefined;
   #call: StreamedCall | undefined = undefined;
   /** What nobody has asked for yet. */
@@ -36,6 +44,9 @@ export class CallStream implements AsyncGenerator<StreamEvent, ToolDispatchResul
 
   constructor(start: (stream: CallStream) => StreamedCall) {
     this.#start = start;
+    this.result = new Promise((resolve) => {
+      this.#answer = resolve;
+    });
   }
 
   [Symbol.asyncIterator](): this {
@@ -103,6 +114,7 @@ export class CallStream implements AsyncGenerator<StreamEvent, ToolDispatchResul
   #begin(start: (stream: CallStream) => StreamedCall): void {
     this.#start = undefined;
     this.#call = start(this);
+    this.#answer(this.#call.result);
     this.#call.result.then((result) => {
       if (this.#isOver) return;
       this.#isOver = true;

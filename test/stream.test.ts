@@ -19,7 +19,16 @@ import {
   ToolFailure,
   ToolOutput,
 } from 'toolonion';
-import { allowAll, permission, standard, timeout, validation } from 'toolonion/middleware';
+import {
+  allowAll,
+  outputLimit,
+  outputValidation,
+  permission,
+  redaction,
+  standard,
+  timeout,
+  validation,
+} from 'toolonion/middleware';
 import { ManualClock, turns } from './support/manual-clock.ts';
 import { comparable, streamed as drained, joined, normal, type Streamed } from './support/streamed.ts';
 import { expectNothingUnhandled } from './support/unhandled.ts';
@@ -41,6 +50,11 @@ const image: ContentPart = { type: 'image', mimeType: 'image/png', data: 'iVBORw
 
 function isDone(value: StreamEvent | ToolDispatchResult | undefined): value is ToolDispatchResult {
   return value !== undefined && 'content' in value;
+}
+
+async function* yieldsTwo() {
+  yield 'a';
+  yield 'b';
 }
 
 describe('a stream', () => {
@@ -142,6 +156,17 @@ describe('a stream', () => {
   test('of a tool that suspends ends with the signal', async () => {
     const { result } = await streamed(dispatcherOf((_, call) => call.suspend({ reason: 'ask' })));
     expect(result.control).toMatchObject({ type: 'suspend' });
+  });
+
+  test('has its result for whoever iterates', async () => {
+    const stream = dispatcherOf(yieldsTwo).stream({ name: 'tool' });
+    let count = 0;
+    for await (const _ of stream) count++;
+    expect(count).toBe(2);
+    expect(await stream.result).toMatchObject({ content: 'ab' });
+    const left = dispatcherOf(yieldsTwo).stream({ name: 'tool' });
+    for await (const _ of left) break;
+    expect(await left.result).toMatchObject({ error: { code: 'cancelled' } });
   });
 
   test('is no promise, so that it can be handed through async functions', async () => {
@@ -558,6 +583,12 @@ describe('dispatch and stream', () => {
     'one piece of data': async function* () {
       yield { n: 1 };
     },
+    'rows of data with nothing between': async function* () {
+      yield { n: 1 };
+      yield undefined;
+      yield '';
+      yield { n: 2 };
+    },
     'rows of data': async function* () {
       yield { n: 1 };
       yield [2];
@@ -756,6 +787,75 @@ describe('layers', () => {
     runs = 0;
     expect((await dispatcher.dispatch({ name: 'tool' })).content).toBe('run 2\n\nBroken in run 2.');
     expect(runs).toBe(2);
+  });
+
+  test('may run a tool again where only its signs of life are wanted', async () => {
+    let runs = 0;
+    const retry: Middleware = async (call, next) => {
+      const first = await next(call);
+      return first.isError ? next(call) : first;
+    };
+    const dispatcher = dispatcherOf(async function* () {
+      yield `run ${++runs}`;
+      if (runs === 1) throw new ToolFailure('Broken.');
+    }, retry);
+    expect((await dispatcher.dispatch({ name: 'tool' }, { onProgress: () => {} })).content).toBe('run 2');
+  });
+
+  test('may pass parts of their own on before the tool runs', async () => {
+    const heading: Middleware = async (call, next) => {
+      call.channel?.part(text('# '), call);
+      const outcome = await next(call);
+      return { ...outcome, content: `# ${outcome.content}` };
+    };
+    const { events, result } = await streamed(
+      dispatcherOf(async function* () {
+        yield 'a';
+        yield 'b';
+      }, heading),
+    );
+    expect(joined(events)).toBe('# ab');
+    expect(result.content).toBe('# ab');
+  });
+
+  test('that check data show none of it before it is checked', async () => {
+    const tool = defineTool({
+      name: 'tool',
+      description: 'Promises a number.',
+      outputSchema: { type: 'object', properties: { n: { type: 'number' } } },
+      execute: async function* () {
+        yield { n: 'secret' };
+      },
+    });
+    const { events, result } = await streamed(createDispatcher({ tools: [tool], middleware: [outputValidation()] }));
+    expect(result.error?.code).toBe('output_invalid');
+    expect(JSON.stringify(events)).not.toContain('secret"');
+    expect(joined(events)).toBe(result.content);
+  });
+
+  test.each<[string, Middleware]>([
+    ['redaction', redaction()],
+    ['outputLimit', outputLimit({ limit: 100 })],
+  ])('that hold parts back, as %s does, forget those of an attempt that is made again', async (_, layer) => {
+    let runs = 0;
+    const retry: Middleware = async (call, next) => {
+      const first = await next(call);
+      return first.isError ? next(call) : first;
+    };
+    const { events, result } = await streamed(
+      dispatcherOf(
+        async function* () {
+          yield `${'[1, '.repeat(3)} run ${++runs}`;
+          if (runs === 1) throw new ToolFailure('Broken.');
+          yield '\nline '.repeat(400);
+        },
+        layer,
+        retry,
+      ),
+    );
+    expect(runs).toBe(2);
+    expect(JSON.stringify(events)).not.toContain('run 1');
+    expect(joined(events)).toBe(result.content);
   });
 
   test('may run a tool again that has given nothing yet', async () => {

@@ -7,8 +7,10 @@ import { MaybeJson } from './maybe-json.ts';
  * first part on that may be cut, and while a text may turn out to be JSON, which is shrunk in another way, all is held back to the end.
  */
 export class LimitedParts extends HoldBack {
-  readonly #rooms: Rooms;
-  readonly #unit: CutOptions['unit'];
+  readonly #cut: CutOptions;
+  readonly #mediaLimit: number;
+  readonly #longestMarker: number;
+  #rooms: Rooms;
   /** How much more text may leave. */
   #room: number;
   /** The text since the last part of another kind, as long as it may be JSON. */
@@ -18,10 +20,31 @@ export class LimitedParts extends HoldBack {
 
   constructor(outer: Channel, cut: CutOptions, mediaLimit: number, longestMarker: number) {
     super(outer);
+    this.#cut = cut;
+    this.#mediaLimit = mediaLimit;
+    this.#longestMarker = longestMarker;
     this.#rooms = new Rooms(cut, mediaLimit);
-    this.#unit = cut.unit;
-    const room = cut.limit - longestMarker;
-    this.#room = cut.keep === 'head' ? room : cut.keep === 'both' ? room / 2 : 0;
+    this.#room = this.#surelyKept;
+  }
+
+  get #surelyKept(): number {
+    const { limit, keep } = this.#cut;
+    const room = limit - this.#longestMarker;
+    return keep === 'head' ? room : keep === 'both' ? room / 2 : 0;
+  }
+
+  /** What was held is known to the layer now; where nothing has left, what comes may be another attempt's. */
+  override done(): void {
+    if (this.hasLetOut) return;
+    this.#rooms = new Rooms(this.#cut, this.#mediaLimit);
+    this.#room = this.#surelyKept;
+    this.#beginText();
+    this.#isOver = false;
+  }
+
+  #beginText(): void {
+    this.#suspect = [];
+    this.#json = new MaybeJson();
   }
 
   override part(part: ContentPart, call: ToolCall): PromiseLike<unknown> | undefined {
@@ -30,8 +53,7 @@ export class LimitedParts extends HoldBack {
     if (fit.type === 'text') return this.#takeText(fit.text, call);
     this.#endText(call);
     if (this.#isOver) return undefined;
-    this.#suspect = [];
-    this.#json = new MaybeJson();
+    this.#beginText();
     return this.letOut(fit, call);
   }
 
@@ -49,7 +71,7 @@ export class LimitedParts extends HoldBack {
   }
 
   #letOutText(text: string, call: ToolCall): PromiseLike<unknown> | undefined {
-    this.#room -= sizeOf(text, this.#unit);
+    this.#room -= sizeOf(text, this.#cut.unit);
     // Half a character, whose other half may come.
     this.#isOver = this.#room < 0 || !text.isWellFormed();
     return this.#isOver || text === '' ? undefined : this.letOut({ type: 'text', text }, call);

@@ -1,4 +1,11 @@
-import { type Channel, type ContentPart, HoldBack, type JsonValue, type ToolCall } from '../../src/index.ts';
+import {
+  type Channel,
+  type ContentPart,
+  HoldBack,
+  type JsonValue,
+  type Progress,
+  type ToolCall,
+} from '../../src/index.ts';
 import { MaybeJson } from './maybe-json.ts';
 
 /** Gives a value without its secrets. */
@@ -35,10 +42,24 @@ export class RedactedParts extends HoldBack {
   override part(part: ContentPart, call: ToolCall): PromiseLike<unknown> | undefined {
     if (part.type === 'text') return this.#takeText(part.text, call);
     this.#letOutText(this.#held, call);
+    this.#beginText();
+    return this.letOut(cleanPart(part, this.#redact), call);
+  }
+
+  override progress(progress: Progress, call: ToolCall): void {
+    const { message } = progress;
+    super.progress(message === undefined ? progress : { ...progress, message: this.#clean(message) }, call);
+  }
+
+  /** What is held is known to the layer now; what may come is another attempt's. */
+  override done(): void {
+    this.#beginText();
+  }
+
+  #beginText(): void {
     this.#held = '';
     this.#lookAt = this.#heldBack;
     this.#json = new MaybeJson();
-    return this.letOut(cleanPart(part, this.#redact), call);
   }
 
   #takeText(text: string, call: ToolCall): PromiseLike<unknown> | undefined {

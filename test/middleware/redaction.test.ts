@@ -185,6 +185,21 @@ describe('a stream', () => {
     expect(normal(result.content)).toEqual(joined(events));
   });
 
+  test('has none in its signs of life', async () => {
+    const tool = defineTool({
+      name: 'tool',
+      description: 'Reports.',
+      execute: (_, call) => {
+        call.report({ message: `with ${KEY}`, progress: 1 });
+        return 'x';
+      },
+    });
+    const { events } = await streamed(
+      createDispatcher({ tools: [tool], middleware: [redaction()] }).stream({ name: 'tool' }),
+    );
+    expect(events[0]).toEqual({ type: 'progress', message: `with ${REDACTED}`, progress: 1 });
+  });
+
   test('that fails half-way keeps what came before, without its secrets', async () => {
     const dispatcher = yielding(
       (function* () {

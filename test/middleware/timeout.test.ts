@@ -832,6 +832,40 @@ describe('a limit without signs of life', () => {
     }
   });
 
+  test('does not count the wait for a part that came at once, as from a synchronous generator', async () => {
+    const one: Bench = bench(
+      function* () {
+        yield 'a';
+        yield 'b';
+      },
+      { idleMs: 50 },
+    );
+    const stream = one.dispatcher.stream({ name: 'work' });
+    await stream.next();
+    await one.clock.advance(500);
+    expect((await stream.next()).value).toMatchObject({ text: 'b' });
+    expect(await stream.next()).toMatchObject({ done: true, value: { content: 'ab', isError: false } });
+  });
+
+  test('names the limit that was reached, by a clock whose timers are early as well', async () => {
+    for (const [limits, words] of [
+      [{ limitMs: 50 }, 'did not finish within its limit of 50 ms'],
+      [{ limitMs: 40, idleMs: 60 }, 'did not finish within its limit of 40 ms'],
+      [{ limitMs: 60, idleMs: 40 }, 'gave no sign of life for 40 ms'],
+    ] as const) {
+      const one: Bench = bench(() => new Promise(() => {}), limits);
+      const { clock } = one;
+      const early: Clock = {
+        now: clock.now,
+        setTimeout: (callback, delayMs) => clock.setTimeout(callback, delayMs - 1),
+        clearTimeout: clock.clearTimeout,
+      };
+      const pending = one.dispatcher.with({ clock: early }).dispatch({ name: 'work' });
+      await clock.advance(60);
+      expect((await pending).content).toContain(words);
+    }
+  });
+
   test('is per tool, and told where it is wrong', async () => {
     const one: Bench = bench(() => new Promise(() => {}), { idleMs: { byTool: { work: 10 } } });
     const pending = one.dispatch();
