@@ -115,13 +115,12 @@ export function outputLimit(options: OutputLimitOptions = {}): Middleware {
 
   /** The size of the marker for the longest answer, with the longest way to read on. */
   function longestMarker(call: ToolCall): number {
-    const longest = Number.MAX_SAFE_INTEGER;
     const reader = readerOf(call);
     const markers = [
       marker,
-      ...(reader === undefined ? [] : [markerWith(() => readingOn(reader.name, LONGEST_ID, longest))]),
+      ...(reader === undefined ? [] : [markerWith((before) => readingOn(reader.name, LONGEST_ID, before))]),
     ];
-    return Math.max(...markers.map((each) => sizeOf(each(longest, longest, unit, longest), unit)));
+    return Math.max(...markers.flatMap((each) => SIZES.map((size) => sizeOf(each(size, size, unit, size), unit))));
   }
 
   function readerOf({ tools }: ToolCall): Tool | undefined {
@@ -157,6 +156,9 @@ export function outputLimit(options: OutputLimitOptions = {}): Middleware {
 }
 
 const LONGEST_ID = 'x'.repeat(MAX_ID);
+
+/** Numbers of all lengths: a host's marker may be shorter for larger ones. */
+const SIZES = Array.from({ length: 16 }, (_, digits) => 10 ** digits - 1);
 
 /** Whether an answer is a page of another one: it has a limit of its own, and where it was cut there would be no way to read on. */
 function isPage({ tool }: ToolCall, { resolvedToolName }: ToolOutcome): boolean {

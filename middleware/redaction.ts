@@ -19,7 +19,8 @@ import { cleanPart, type Redact, RedactedParts } from './parts/redacted-parts.ts
 /** Options of `redaction`: what counts as secret beside what it knows, and how far a stream is held back. */
 export interface RedactionOptions extends RedactOptions {
   /**
-   * Characters that have to stand behind a line before it leaves in a stream: a secret is told by what follows as well. Default: 1,000.
+   * Characters that have to stand behind a line before it leaves in a stream, at least 600: a secret is told by what follows as well. More
+   * than the longest match of your own patterns, if they go over lines. Default: 1,000.
    */
   readonly heldBack?: number;
 }
@@ -34,7 +35,7 @@ export interface RedactionOptions extends RedactOptions {
  * @example redaction({ keys: ['employeeNumber'], patterns: [/EMP-\d{6}/] })
  */
 export function redaction(options: RedactionOptions = {}): Middleware {
-  checkOptions('redaction', options, { keys: isAny, patterns: isAny, heldBack: isCount(0) });
+  checkOptions('redaction', options, { keys: isAny, patterns: isAny, heldBack: isCount(LEAST_HELD_BACK) });
   const { heldBack = 1000, ...what } = options;
   const redact = redactor(what);
 
@@ -55,6 +56,9 @@ export function redaction(options: RedactionOptions = {}): Middleware {
     return Object.keys(changes).length === 0 ? outcome : withNote({ ...outcome, ...changes }, REDACTED_NOTE);
   }
 }
+
+/** How far apart the redactor looks for what belongs together. */
+const LEAST_HELD_BACK = 600;
 
 /** Checked by the redactor. */
 const isAny: OptionCheck = () => true;

@@ -91,6 +91,8 @@ class CallLimit extends TimeLimit {
   readonly #deadline: number;
   /** Whether it waits for the next sign of life rather than for the end. */
   #isForSign: boolean;
+  /** Whether no sign is waited for, as the tool waits itself for its part to be taken. */
+  #isAsleep = false;
 
   constructor(
     call: ToolCall,
@@ -114,8 +116,11 @@ class CallLimit extends TimeLimit {
   }
 
   /** The tool has given a sign of life. */
-  alive({ idleMs }: SignsOfLife): void {
-    this.postpone(this.#next(idleMs));
+  alive(signs: SignsOfLife): void {
+    if (this.#isAsleep && !signs.isWaiting) {
+      this.#isAsleep = false;
+      this.restart(this.#next(signs.idleMs));
+    } else if (!this.#isAsleep) this.postpone(this.#next(signs.idleMs));
   }
 
   #next(idleMs: number): number {
@@ -127,7 +132,8 @@ class CallLimit extends TimeLimit {
   protected override onLimit(): void {
     const signs = this.#isForSign ? this.#signs : undefined;
     if (signs?.isWaiting === true) {
-      this.restart(this.#next(signs.idleMs));
+      this.#isAsleep = true;
+      this.restart(this.#next(Number.POSITIVE_INFINITY));
       return;
     }
     const tool = `Tool "${printable(this.#call.toolName)}"`;

@@ -23,3 +23,15 @@ export function controlSignal<Signal extends ControlSignal>(signal: Signal): Sig
 export function isControlSignal(value: unknown): value is ControlSignal {
   return typeof value === 'object' && value !== null && signals.has(value);
 }
+
+/** What suspends the call: a signal, or the result of another dispatch that ended by one. */
+export function controlIn(value: unknown): ControlSignal | undefined {
+  if (isControlSignal(value)) return value;
+  if (typeof value !== 'object' || value === null) return undefined;
+  try {
+    const { control } = value as { readonly control?: unknown };
+    return isControlSignal(control) ? control : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,4 +1,4 @@
-import type { Progress, ToolCall } from './call.ts';
+import { type Progress, ToolCall } from './call.ts';
 import type { Channel } from './channel.ts';
 import type { Content, ContentPart } from './content.ts';
 import type { Host } from './dispatch.ts';
@@ -38,7 +38,9 @@ export class Delivery implements Channel {
   }
 
   part(part: ContentPart, call: ToolCall): PromiseLike<unknown> | undefined {
-    if (this.#isOver || this.#taker.part === undefined) return undefined;
+    // A layer may have kept the channel of another call.
+    if (this.#isOver || this.#taker.part === undefined || ToolCall.scope(call).dispatch.delivery !== this)
+      return undefined;
     this.hasPassed = true;
     return this.#taker.part(part, call);
   }

@@ -1,7 +1,7 @@
 import { ToolCall } from './call.ts';
 import type { Channel } from './channel.ts';
 import type { Content, ContentPart } from './content.ts';
-import { isControlSignal } from './control.ts';
+import { controlIn } from './control.ts';
 import { Gathered, Gathering } from './gathering.ts';
 import { HandOver } from './hand-over.ts';
 import { closeStream, isErrorLike, isNodeStream } from './json.ts';
@@ -72,8 +72,7 @@ export class Drain {
 
   start(): void {
     try {
-      const stream = this.#stream;
-      this.#generator = Symbol.asyncIterator in stream ? stream[Symbol.asyncIterator]() : stream;
+      this.#generator = generatorOf(this.#stream);
       if (this.#call.aborted) this.abort();
       this.#run();
     } catch (thrown) {
@@ -145,7 +144,7 @@ export class Drain {
     if (typeof value === 'string' && !isDone && !this.#call.aborted) return this.#takeText(value);
     if (!isAwaitable(value)) return this.#takeValue(value, isDone);
     // A synchronous generator's; an asynchronous one has waited for it.
-    value.then(
+    Promise.resolve(value).then(
       (settled) => this.#took({ value: settled, done: isDone }),
       (thrown: unknown) => {
         this.#askToClose();
@@ -156,9 +155,10 @@ export class Drain {
   }
 
   #takeValue(value: unknown, isDone: boolean): boolean {
-    if (this.#call.aborted) return this.#end(() => this.#reject(this.#call.abortReason));
+    if (this.#call.aborted && !(isDone && value !== undefined))
+      return this.#end(() => this.#reject(this.#call.abortReason));
     if (isDone) return this.#end(() => this.#resolve(value === undefined ? this.#yielded() : value));
-    if (isControlSignal(value) || isErrorLike(value)) {
+    if (controlIn(value) !== undefined || isErrorLike(value)) {
       this.#askToClose();
       return this.#end(() => this.#resolve(value));
     }
@@ -200,6 +200,7 @@ export class Drain {
 
   #passOn(parts: readonly ContentPart[], from: number): boolean {
     for (let index = from; index < parts.length; index++) {
+      this.#gathering.addPart(parts[index] as ContentPart);
       const taken = this.#offer(parts[index] as ContentPart);
       if (taken === undefined) continue;
       this.#isHandingOver = true;
@@ -218,7 +219,10 @@ export class Drain {
 
   #offer(part: ContentPart): PromiseLike<unknown> | undefined {
     try {
-      return this.#channel?.part(part, this.#call);
+      const taken: unknown = this.#channel?.part(part, this.#call);
+      if (taken === undefined || taken instanceof HandOver) return taken;
+      // What a layer gives may call back twice, at once, or never.
+      return isAwaitable(taken) ? Promise.resolve(taken) : undefined;
     } catch (thrown) {
       this.#giveUpChannel(thrown);
       return undefined;
@@ -257,6 +261,16 @@ export class Drain {
       // It has been told; what it makes of that is its own affair.
     }
   }
+}
+
+/** Of a web stream a reader, which can be cancelled while it reads; its own iterator cannot. */
+function generatorOf(stream: Stream): Generator {
+  const { getReader } = stream as { readonly getReader?: unknown };
+  if (typeof getReader === 'function') {
+    const reader = (stream as unknown as ReadableStream).getReader();
+    return { next: () => reader.read(), return: () => reader.cancel() };
+  }
+  return Symbol.asyncIterator in stream ? stream[Symbol.asyncIterator]() : stream;
 }
 
 function nothing(): void {}

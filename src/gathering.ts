@@ -12,12 +12,18 @@ export class Gathered implements ToolOutput {
   readonly structured?: JsonValue;
   /** What it yielded, where that was one thing only. */
   readonly only: { readonly value: unknown } | undefined;
+  readonly #own = true;
 
   constructor({ content, isError, structured }: ToolOutput, only: Gathered['only']) {
     this.content = content;
     this.isError = isError;
     this.only = only;
     if (structured !== undefined) this.structured = structured;
+  }
+
+  /** Asks by the private field, for what a tool returns may answer anything with a throw. */
+  static is(value: unknown): value is Gathered {
+    return typeof value === 'object' && value !== null && #own in value;
   }
 }
 
@@ -41,12 +47,11 @@ export class Gathering {
     this.#append(text);
   }
 
-  /** Gives the parts that came with it. */
+  /** Gives the parts that came with it, to be added one by one as they are passed on. */
   add({ content, structured, isError }: ToolOutput): readonly ContentPart[] {
     const isData = structured !== undefined;
     const own = typeof content === 'string' ? [{ type: 'text', text: content } as const] : content;
     const parts = [...(isData && this.#isAfterData ? [NEW_LINE] : []), ...own].filter(isSaying);
-    for (const part of parts) this.addPart(part);
     if (parts.length > 0) this.#isAfterData = isData;
     this.#isError ||= isError;
     return parts;

@@ -1,4 +1,4 @@
-import type { ToolCall } from './call.ts';
+import { ToolCall } from './call.ts';
 import { Passage } from './channel.ts';
 import type { Content, ContentPart } from './content.ts';
 import { Gathering } from './gathering.ts';
@@ -34,13 +34,22 @@ export class HoldBack extends Passage {
     return super.part(part, call);
   }
 
+  /** Does something when a part has been taken, for two must not be on their way at once. */
+  protected afterTaken(
+    taken: PromiseLike<unknown> | undefined,
+    goOn: () => PromiseLike<unknown> | undefined,
+  ): PromiseLike<unknown> | undefined {
+    return taken === undefined ? goOn() : Promise.resolve(taken).then(goOn);
+  }
+
   /** Passes on what the layer's answer has beyond what was let out. Gives the answer. */
   finish<Answer extends { readonly content: Content }>(call: ToolCall, answer: Answer): Answer {
-    const rest = this.outer === undefined ? undefined : restOf(answer.content, this.#out.content);
-    if (rest !== undefined) {
-      for (const part of rest) super.part(part, call);
-      super.done(answer.content);
-    }
+    // Where nothing has left, the whole answer leaves further outside, or is made again.
+    const rest = this.#hasLetOut ? restOf(answer.content, this.#out.content) : undefined;
+    if (rest === undefined) return answer;
+    const { host } = ToolCall.scope(call).dispatch;
+    for (const part of rest) host.tell('The channel of a layer', () => super.part(part, call));
+    host.tell('The channel of a layer', () => super.done(answer.content));
     return answer;
   }
 }

@@ -1,5 +1,5 @@
 import { type Taken, ToolCall } from './call.ts';
-import { type ControlSignal, isControlSignal } from './control.ts';
+import { controlIn } from './control.ts';
 import { Drain, isStream, type Stream } from './drain.ts';
 import { AbortReason, printable, type ToolError, toolError, toToolError } from './error.ts';
 import { Gathered, joined } from './gathering.ts';
@@ -98,7 +98,7 @@ function returnedOutcome(call: ToolCall, value: unknown): ToolOutcome {
   ToolCall.scope(call).dispatch.over('yes');
   if (typeof value === 'string')
     return { resolvedToolName: call.toolName, content: value, isError: false, notes: NO_NOTES };
-  const isGathered = value instanceof Gathered;
+  const isGathered = Gathered.is(value);
   const given = isGathered ? value.only?.value : value;
   const control = controlIn(given);
   if (control !== undefined) return suspended(call, control);
@@ -113,18 +113,6 @@ const returned = new WeakMap<ToolOutcome, unknown>();
 /** What a tool with an output schema returned, where its outcome has no data: `{ content }` or parts may be just what it promises. */
 export function returnedValue(outcome: ToolOutcome): unknown {
   return returned.get(outcome);
-}
-
-/** What suspends the call: a signal, or the result of another dispatch that ended by one. */
-function controlIn(value: unknown): ControlSignal | undefined {
-  if (isControlSignal(value)) return value;
-  if (typeof value !== 'object' || value === null) return undefined;
-  try {
-    const { control } = value as Partial<ToolOutcome>;
-    return isControlSignal(control) ? control : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function thrownOutcome(call: ToolCall, thrown: unknown): ToolOutcome {
@@ -180,8 +168,10 @@ class Run extends Keeper implements Pending {
     const settled = isPromise(work) ? Promise.resolve(work) : this.#drained(work as Stream);
     settled.then(
       (value) => {
-        if (isStream(value)) this.keep(value);
-        else this.settle(this.#whole(this.#noted(returnedOutcome(this.call, value))));
+        if (!isStream(value)) this.settle(this.#whole(this.#noted(returnedOutcome(this.call, value))));
+        else if (this.#drain === undefined) this.keep(value);
+        // One that ends with itself, again and again, would let nothing else run.
+        else setImmediate(() => this.keep(value));
       },
       (thrown) =>
         this.settle(this.#whole(this.answered ? lateFailure(this.call, thrown) : thrownOutcome(this.call, thrown))),

@@ -14,7 +14,17 @@ export function restOf(content: Content, beginning: Content): readonly ContentPa
 }
 
 function isSame(part: ContentPart, other: ContentPart | undefined): boolean {
-  return part === other || (part.type === 'text' && other?.type === 'text' && part.text === other.text);
+  if (part === other || other === undefined) return part === other;
+  if (part.type === 'text') return other.type === 'text' && part.text === other.text;
+  // A layer may have made a copy.
+  const [own, others] = [Object.entries(part), new Map(Object.entries(other))];
+  return own.length === others.size && own.every(([key, value]) => isSameValue(value, others.get(key)));
+}
+
+/** Of bytes only the very same: to compare them could take long. */
+function isSameValue(value: unknown, other: unknown): boolean {
+  if (value === other || ArrayBuffer.isView(value)) return value === other;
+  return typeof value === 'object' && JSON.stringify(value) === JSON.stringify(other);
 }
 
 function goesOn(part: ContentPart, other: ContentPart | undefined): boolean {

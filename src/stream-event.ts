@@ -13,7 +13,8 @@ const events = new WeakSet<object>();
 
 /** Marked as made here: a tool that yields data which merely looks like it has yielded data. */
 export function progressEvent(progress: Progress): ProgressEvent {
-  const event = Object.freeze({ type: 'progress', ...progress } as const);
+  // Last as well: what a tool reports may have a type of its own.
+  const event = Object.freeze(Object.assign({ type: 'progress' } as const, progress, { type: 'progress' } as const));
   events.add(event);
   return event;
 }

@@ -4,6 +4,7 @@ import type { Taker } from './delivery.ts';
 import { AbortReason, toolError } from './error.ts';
 import { HandOver } from './hand-over.ts';
 import type { ToolDispatchResult } from './outcome.ts';
+import { Queue } from './queue.ts';
 import { isProgressEvent, progressEvent, type StreamEvent } from './stream-event.ts';
 
 /** A call under way whose parts go to a stream. */
@@ -34,10 +35,11 @@ export class CallStream implements ToolStream, Taker {
   #start: ((stream: CallStream) => StreamedCall) | undefined;
   #call: StreamedCall | undefined = undefined;
   /** What nobody has asked for yet. */
-  readonly #events: StreamEvent[] = [];
+  readonly #events = new Queue<StreamEvent>();
+  #progressCount = 0;
   /** Who waits, and those behind who asked without waiting. */
   #asking: ((step: Step) => void) | undefined = undefined;
-  readonly #askingNext: ((step: Step) => void)[] = [];
+  readonly #askingNext = new Queue<(step: Step) => void>();
   readonly #handOver = new HandOver(() => this.#asking !== undefined || this.#isOver);
   #result: ToolDispatchResult | undefined = undefined;
   #isOver = false;
@@ -54,7 +56,7 @@ export class CallStream implements ToolStream, Taker {
   }
 
   next(): Promise<Step> {
-    if (this.#events.length > 0) return Promise.resolve({ done: false, value: this.#events.shift() as StreamEvent });
+    if (this.#events.length > 0) return Promise.resolve({ done: false, value: this.#nextEvent() });
     if (this.#isOver) return Promise.resolve(this.#last());
     const step = new Promise<Step>((resolve) => {
       if (this.#asking === undefined) this.#asking = resolve;
@@ -68,11 +70,11 @@ export class CallStream implements ToolStream, Taker {
   /** Leaves the call: it is aborted. Resolves when it has been answered, a few turns of the event loop later at the latest. */
   async return(value?: ToolDispatchResult | PromiseLike<ToolDispatchResult>): Promise<Step> {
     this.#start = undefined;
-    this.#events.length = 0;
+    this.#events.clear();
     this.#result = undefined;
     if (!this.#isOver) {
       this.#isOver = true;
-      this.#call?.stop(new AbortReason(toolError('cancelled', 'Nobody takes the answer any more.')));
+      this.#call?.stop(leftReason());
       this.#answerAll();
       await this.#call?.result;
     }
@@ -96,9 +98,17 @@ export class CallStream implements ToolStream, Taker {
 
   progress(progress: Progress): void {
     if (this.#isOver) return;
-    if (this.#events.filter(isProgressEvent).length >= MAX_WAITING_PROGRESS)
-      this.#events.splice(this.#events.findIndex(isProgressEvent), 1);
+    if (this.#asking === undefined && this.#progressCount++ >= MAX_WAITING_PROGRESS) {
+      this.#events.remove(isProgressEvent);
+      this.#progressCount--;
+    }
     this.#give(progressEvent(progress));
+  }
+
+  #nextEvent(): StreamEvent {
+    const event = this.#events.shift() as StreamEvent;
+    if (event.type === 'progress') this.#progressCount--;
+    return event;
   }
 
   #give(event: StreamEvent): void {
@@ -115,6 +125,8 @@ export class CallStream implements ToolStream, Taker {
     this.#start = undefined;
     this.#call = start(this);
     this.#answer(this.#call.result);
+    // The tool itself, or a layer, may have left it meanwhile.
+    if (this.#isOver) this.#call.stop(leftReason());
     this.#call.result.then((result) => {
       if (this.#isOver) return;
       this.#isOver = true;
@@ -127,8 +139,8 @@ export class CallStream implements ToolStream, Taker {
   #answerAll(): void {
     const asking = this.#asking;
     this.#asking = undefined;
-    for (const answer of [...(asking === undefined ? [] : [asking]), ...this.#askingNext.splice(0)])
-      answer(this.#last());
+    asking?.(this.#last());
+    while (this.#askingNext.length > 0) this.#askingNext.shift()?.(this.#last());
     this.#handOver.taken();
   }
 
@@ -138,4 +150,8 @@ export class CallStream implements ToolStream, Taker {
     this.#result = undefined;
     return { done: true, value };
   }
+}
+
+function leftReason(): AbortReason {
+  return new AbortReason(toolError('cancelled', 'Nobody takes the answer any more.'));
 }

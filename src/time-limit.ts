@@ -49,10 +49,11 @@ export abstract class TimeLimit {
     this.#isPostponed = true;
   }
 
-  /** Begins anew, from within `onLimit`. */
+  /** Begins anew, with any time. */
   protected restart(limitMs: number): void {
+    this.#armed?.clear();
     this.#deadline = this.#clock.now() + limitMs;
-    this.#arm(limitMs);
+    if (limitMs !== Number.POSITIVE_INFINITY) this.#arm(limitMs);
   }
 
   stop(): void {

@@ -1,4 +1,12 @@
-import { type Channel, type ContentPart, type CutOptions, HoldBack, sizeOf, type ToolCall } from '../../src/index.ts';
+import {
+  type Channel,
+  type ContentPart,
+  type CutOptions,
+  HoldBack,
+  sizeOf,
+  type TextPart,
+  type ToolCall,
+} from '../../src/index.ts';
 import { Rooms } from './limit-content.ts';
 import { MaybeJson } from './maybe-json.ts';
 
@@ -16,6 +24,8 @@ export class LimitedParts extends HoldBack {
   /** The text since the last part of another kind, as long as it may be JSON. */
   #suspect: string[] | undefined = [];
   #json = new MaybeJson();
+  #first: TextPart | undefined = undefined;
+  #texts = 0;
   #isOver = false;
 
   constructor(outer: Channel, cut: CutOptions, mediaLimit: number, longestMarker: number) {
@@ -45,19 +55,26 @@ export class LimitedParts extends HoldBack {
   #beginText(): void {
     this.#suspect = [];
     this.#json = new MaybeJson();
+    this.#texts = 0;
   }
 
   override part(part: ContentPart, call: ToolCall): PromiseLike<unknown> | undefined {
     if (this.#isOver) return undefined;
-    const fit = isPlainText(part) ? part : this.#rooms.fit(part);
-    if (fit.type === 'text') return this.#takeText(fit.text, call);
-    this.#endText(call);
-    if (this.#isOver) return undefined;
+    if (part.type === 'text') return this.#takeText(part, call);
+    const taken = this.#endText(call);
+    if (this.#isOver) return taken;
+    // Texts that are joined lose all but their text; one that stands alone keeps the rest, which takes room as well.
+    if (this.#texts === 1 && this.#first !== undefined) this.#rooms.fit(this.#first);
     this.#beginText();
-    return this.letOut(fit, call);
+    const fit = this.#rooms.fit(part);
+    return this.afterTaken(taken, () =>
+      fit.type === 'text' ? this.#letOutText(fit.text, call) : this.letOut(fit, call),
+    );
   }
 
-  #takeText(text: string, call: ToolCall): PromiseLike<unknown> | undefined {
+  #takeText(part: TextPart, call: ToolCall): PromiseLike<unknown> | undefined {
+    if (this.#texts++ === 0) this.#first = part;
+    const { text } = part;
     if (this.#suspect === undefined) return this.#letOutText(text, call);
     this.#suspect.push(text);
     return this.#json.mayBe(text) ? undefined : this.#endText(call);
@@ -76,11 +93,4 @@ export class LimitedParts extends HoldBack {
     this.#isOver = this.#room < 0 || !text.isWellFormed();
     return this.#isOver || text === '' ? undefined : this.letOut({ type: 'text', text }, call);
   }
-}
-
-/** The usual part, which has nothing but its text to measure. */
-function isPlainText(part: ContentPart): boolean {
-  let keys = 0;
-  for (const _ in part) keys++;
-  return part.type === 'text' && keys === 2;
 }

@@ -8,6 +8,9 @@ import {
 } from '../../src/index.ts';
 import { MaybeJson } from './maybe-json.ts';
 
+/** Ends what may be open: the text of an element is known for one only by that. */
+const ENDING = '</x>';
+
 /** Gives a value without its secrets. */
 export type Redact = (value: unknown) => JsonValue;
 
@@ -31,6 +34,8 @@ export class RedactedParts extends HoldBack {
   /** How much has to be held for the next look: to look at each piece would cost the square of them. */
   #lookAt: number;
   #json = new MaybeJson();
+  /** Whether all text so far may be base64, which is judged as a whole. */
+  #isBase64 = true;
 
   constructor(outer: Channel, redact: Redact, heldBack: number) {
     super(outer);
@@ -41,9 +46,9 @@ export class RedactedParts extends HoldBack {
 
   override part(part: ContentPart, call: ToolCall): PromiseLike<unknown> | undefined {
     if (part.type === 'text') return this.#takeText(part.text, call);
-    this.#letOutText(this.#held, call);
+    const taken = this.#letOutText(this.#held, call);
     this.#beginText();
-    return this.letOut(cleanPart(part, this.#redact), call);
+    return this.afterTaken(taken, () => this.letOut(cleanPart(part, this.#redact), call));
   }
 
   override progress(progress: Progress, call: ToolCall): void {
@@ -60,14 +65,16 @@ export class RedactedParts extends HoldBack {
     this.#held = '';
     this.#lookAt = this.#heldBack;
     this.#json = new MaybeJson();
+    this.#isBase64 = true;
   }
 
   #takeText(text: string, call: ToolCall): PromiseLike<unknown> | undefined {
     this.#held += text;
-    if (this.#json.mayBe(text) || this.#held.length < this.#lookAt) return undefined;
+    this.#isBase64 &&= /^[A-Za-z0-9+/=\s]*$/.test(text);
+    if (this.#json.mayBe(text) || this.#isBase64 || this.#held.length < this.#lookAt) return undefined;
     const end = this.#held.lastIndexOf('\n', this.#held.length - this.#heldBack - 1) + 1;
     const [lines, rest] = [this.#held.slice(0, end), this.#held.slice(end)];
-    if (end === 0 || this.#clean(lines) + this.#clean(rest) !== this.#clean(this.#held)) {
+    if (end === 0 || this.#clean(lines) + this.#clean(rest + ENDING) !== this.#clean(this.#held + ENDING)) {
       this.#lookAt = this.#held.length * 2;
       return undefined;
     }

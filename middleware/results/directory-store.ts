@@ -109,7 +109,7 @@ function fileOf(name: string): readonly StoredFile[] {
 
 /** A session's name may be anything, and is nobody's business. */
 function hashOf(sessionId: string): string {
-  return createHash('sha256').update(sessionId).digest('hex').slice(0, 32);
+  return createHash('sha256').update(JSON.stringify(sessionId)).digest('hex').slice(0, 32);
 }
 
 async function slice(path: string, total: number, { from, length }: ByteRange): Promise<StoredBytes | undefined> {

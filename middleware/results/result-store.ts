@@ -13,7 +13,7 @@ import {
 
 /** Where the whole text of an answer is kept that was cut. */
 export interface ResultStore {
-  /** Keeps a text; answers the id to read it by, 200 characters at most and not to be guessed, or undefined if it is too large. */
+  /** Keeps a text; answers the id to read it by, up to 200 printable ASCII characters without quote and backslash, not to be guessed, or undefined if it is too large. */
   put(text: string, owner: ResultOwner): MaybePromise<string | undefined>;
   /**
    * All bytes of a range that there are, none cut off at the end; undefined for an id that it does not have, not any longer, or not of
@@ -93,6 +93,9 @@ export const isResultStore: OptionCheck = (value) => {
   return (typeof put === 'function' && typeof read === 'function') || 'a store, such as memoryStore()';
 };
 
+/** What a model can copy and JSON needs not escape. */
+const ID = /^[ !#-[\]-~]+$/;
+
 /** @internal Characters an id may have. */
 export const MAX_ID = 200;
 
@@ -126,7 +129,7 @@ async function keptWithin(answer: Promise<unknown>, call: ToolCall, limitMs: num
 
 function keptAs(id: unknown): Kept {
   if (id === undefined) return { fault: 'it is too large for the store' };
-  const isId = typeof id === 'string' && id !== '' && id.length <= MAX_ID && id.isWellFormed();
+  const isId = typeof id === 'string' && id.length <= MAX_ID && ID.test(id);
   return isId ? { id } : { fault: 'the store gave no valid id' };
 }
 

@@ -131,7 +131,7 @@ describe('a stream', () => {
     const whole = `before ${KEY} after\nnext line\n`;
     for (let cut = 0; cut <= whole.length; cut++) {
       const pieces = [whole.slice(0, cut), whole.slice(cut)];
-      const { events, result, compared } = await bothWays(yielding(pieces, { heldBack: 0 }), {
+      const { events, result, compared } = await bothWays(yielding(pieces), {
         id: 'c1',
         name: 'tool',
       });
@@ -161,7 +161,7 @@ describe('a stream', () => {
     const { events, result } = await streamed(yielding(pieces).stream({ name: 'tool' }));
     expect(joined(events)).toBe(`${words}${REDACTED}\n${words}`);
     expect(result.content).toBe(joined(events));
-    expect(events.length).toBeGreaterThan(3);
+    expect(events.length).toBeGreaterThan(2);
   });
 
   test('keeps together what is a secret only together', async () => {
@@ -235,6 +235,8 @@ describe('a stream', () => {
       (value) => `<password>${value}</password>`,
       (value) => `-----BEGIN PRIVATE KEY-----\n${value}\n${value}\n-----END PRIVATE KEY-----`,
       (value) => `token: |\n  ${value}\n  ${value}\n`,
+      (value) => `<clientSecret>\n${`${value}\n`.repeat(40)}</clientSecret>`,
+      (value) => `-----BEGIN PRIVATE KEY-----\n${`${value}\n`.repeat(200)}-----END PRIVATE KEY-----`,
     );
     const noise = fc
       .array(fc.constantFrom('a line of a log\n', 'words ', '\n', 'n = 1\n', '', 'x'.repeat(60)), { maxLength: 30 })
@@ -245,7 +247,7 @@ describe('a stream', () => {
         fc.array(fc.tuple(noise, form), { maxLength: 3 }),
         noise,
         fc.array(fc.integer({ min: 1, max: 200 }), { minLength: 1, maxLength: 40 }),
-        fc.constantFrom(200, 1000),
+        fc.constantFrom(600, 1000),
         async (value, planted, rest, sizes, heldBack) => {
           const whole = [...planted.flatMap(([before, make]) => [before, '\n', make(value), '\n']), rest].join('');
           const pieces: string[] = [];
@@ -272,7 +274,7 @@ describe('a stream', () => {
 });
 
 test.each([
-  [{ heldBack: -1 }, 'Option "heldBack" of redaction must be a whole number of at least 0'],
+  [{ heldBack: 599 }, 'Option "heldBack" of redaction must be a whole number of at least 600'],
   [{ keys: 'x' }, 'Option "keys" of redactor must be an array of names'],
   [{ pattern: /x/ }, 'redaction has no option "pattern"'],
 ])('%j is refused', (options, message) => {
