@@ -11,14 +11,14 @@ import { Slots } from './slots.ts';
 export class Batch {
   /** Ids that no call may have any more: of calls in sequence that have been answered, and of those of an earlier run. */
   readonly givenIds: Set<string> = new Set();
-  /** For how many may run at once. */
+  /** For how many may run at once in a schedule; waves count by themselves. */
   readonly slots: Slots;
   readonly failFast: boolean;
-  readonly #isInTurn: boolean;
+  readonly #isSequential: boolean;
   /** Its calls under way, by their places. */
   readonly dispatches: (Dispatch | undefined)[] = [];
-  /** How many of its calls have a turn in the schedules they have come to. */
-  readonly turns: { readonly schedule: Schedule; count: number }[] = [];
+  /** How many of its calls have a place in the schedules they have come to. */
+  readonly reserved: { readonly schedule: Schedule; count: number }[] = [];
   readonly #requests: readonly ToolCallRequest[];
   #askedIds: ReadonlySet<unknown> | undefined = undefined;
   readonly #onResult: BatchOptions['onResult'];
@@ -31,7 +31,7 @@ export class Batch {
     this.#requests = requests;
     this.slots = new Slots(concurrency);
     this.failFast = failFast;
-    this.#isInTurn = options.mode === 'sequential';
+    this.#isSequential = options.mode === 'sequential';
     this.#onResult = onResult;
     this.#host = host;
     for (const result of earlier) if (hasEnded(result)) this.givenIds.add(result.toolCallId);
@@ -72,7 +72,7 @@ export class Batch {
   /** One of its calls has its result. The first that failed stops the others, where that is wanted. */
   answered(place: number, result: ToolDispatchResult): void {
     // Where calls run together, all have their ids before the first is answered.
-    if (this.#isInTurn) this.givenIds.add(result.toolCallId);
+    if (this.#isSequential) this.givenIds.add(result.toolCallId);
     this.dispatches[place] = undefined;
     const onResult = this.#onResult;
     if (onResult !== undefined) this.#host.tell('onResult', () => onResult(result, place));

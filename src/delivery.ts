@@ -55,7 +55,6 @@ export class Delivery implements Channel {
 
   /** The call is answered: what has not been passed of its content is passed now. */
   complete(content: Content, call: ToolCall): void {
-    if (this.#isOver) return;
     const passed = this.hasPassed ? this.#passed : '';
     const rest = passed === undefined ? undefined : restOf(content, passed);
     for (const part of rest ?? []) this.#taker.part?.(part, call);

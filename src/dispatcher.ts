@@ -252,10 +252,11 @@ class OnionDispatcher implements Dispatcher {
     const begun = requests.map((request, place) => this.#beginInBatch(request, options, batch, place));
     // Where a layer gives turns, it knows more than could be known here.
     if (this.#isScheduled) return Promise.all(begun.map(this.#resultOf));
-    return inWaves(begun, options.concurrency, (each, isLate) => {
+    const run = (each: Begun, isLate: boolean) => {
       if (isLate && ToolCall.is(each)) ToolCall.scope(each).dispatch.endWaiting();
       return this.#resultOf(each);
-    });
+    };
+    return inWaves(begun, run, options.concurrency);
   }
 
   readonly #resultOf = (begun: Begun): MaybePromise<ToolDispatchResult> =>

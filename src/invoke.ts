@@ -1,6 +1,5 @@
 import { type Taken, ToolCall } from './call.ts';
 import { controlIn } from './control.ts';
-import { Drain, isStream, type Stream } from './drain.ts';
 import { AbortReason, printable, type ToolError, toolError, toToolError } from './error.ts';
 import { Gathered, joined } from './gathering.ts';
 import type { Pending } from './guard.ts';
@@ -20,6 +19,7 @@ import {
   withNote,
 } from './outcome.ts';
 import { toOutput } from './output.ts';
+import { isStream, type Stream, StreamReader } from './stream-reader.ts';
 import type { Tool } from './tool.ts';
 
 /** The innermost layer: runs the tool. It never throws nor rejects, and answers for a tool that does not heed an abort. */
@@ -148,7 +148,7 @@ function heededOutcome(call: ToolCall, reason: unknown): ToolOutcome {
 class Run extends Keeper implements Pending {
   owner: number;
   readonly #level: number;
-  #drain: Drain | undefined = undefined;
+  #reader: StreamReader | undefined = undefined;
 
   constructor(call: ToolCall) {
     const scope = ToolCall.scope(call);
@@ -165,11 +165,11 @@ class Run extends Keeper implements Pending {
   }
 
   keep(work: PromiseLike<unknown> | Stream): Promise<ToolOutcome> {
-    const settled = isPromise(work) ? Promise.resolve(work) : this.#drained(work as Stream);
+    const settled = isPromise(work) ? Promise.resolve(work) : this.#read(work as Stream);
     settled.then(
       (value) => {
         if (!isStream(value)) this.settle(this.#whole(this.#noted(returnedOutcome(this.call, value))));
-        else if (this.#drain === undefined) this.keep(value);
+        else if (this.#reader === undefined) this.keep(value);
         // One that ends with itself, again and again, would let nothing else run.
         else setImmediate(() => this.keep(value));
       },
@@ -202,25 +202,25 @@ class Run extends Keeper implements Pending {
     return withNote(outcome, { type: 'exceeded', by: 'dispatcher', message });
   }
 
-  #drained(stream: Stream): Promise<unknown> {
-    this.#drain = new Drain(stream, this.call);
-    this.#drain.start();
-    return this.#drain.result;
+  #read(stream: Stream): Promise<unknown> {
+    this.#reader = new StreamReader(stream, this.call);
+    this.#reader.start();
+    return this.#reader.result;
   }
 
   override abort(graceMs: number): void {
-    this.#drain?.abort();
+    this.#reader?.abort();
     super.abort(graceMs);
   }
 
   protected override givenUp(): ToolOutcome {
-    this.#drain?.endParts();
+    this.#reader?.endParts();
     return this.#whole(super.givenUp());
   }
 
   /** A failure half-way, with what had been delivered before it. */
   #whole(outcome: ToolOutcome): ToolOutcome {
-    const delivered = this.#drain?.content ?? '';
+    const delivered = this.#reader?.content ?? '';
     if (delivered === '' || outcome.error === undefined) return outcome;
     return { ...outcome, content: joined(delivered, `\n\n${outcome.error.message}`) };
   }

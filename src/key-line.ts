@@ -19,8 +19,8 @@ export class KeyLine {
     return (this.#holder ?? this.#candidate ?? this.#firstWaiting) === undefined && this.#nested.size === 0;
   }
 
-  /** Whether it may go on to its slots. */
-  admits(turn: Turn): boolean {
+  /** Lets it go on to its slots, if it may. */
+  admit(turn: Turn): boolean {
     if (this.#holder !== undefined) return turn.isInside(this.#holder);
     if (turn.ancestor !== undefined) return true;
     if ((this.#candidate ?? this.#firstWaiting ?? turn) !== turn) return false;
@@ -58,12 +58,12 @@ export class KeyLine {
   }
 
   /** Those who may go on to their slots now: the first nested call of each turn, for which gets a slot first is open, and the next in line. */
-  next(): readonly Turn[] {
+  admitNext(): readonly Turn[] {
     const next: Turn[] = [];
     for (const [ancestor, line] of this.#nested) {
       const first = firstWaiting(line);
       if (first === undefined) this.#nested.delete(ancestor);
-      else if (this.admits(first)) next.push(line.shift() as Turn);
+      else if (this.admit(first)) next.push(line.shift() as Turn);
     }
     if ((this.#holder ?? this.#candidate) === undefined && this.#firstWaiting !== undefined) {
       this.#candidate = this.#waiting.shift() as Turn;

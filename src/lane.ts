@@ -1,8 +1,8 @@
 import type { Turn } from './turn.ts';
 
 /**
- * Calls in order. Safe ones run together; one that is not safe waits for all before it and holds up all behind it. Each turn is
- * passed once: all before the frontier are open.
+ * Calls in order. Safe ones run together; one that is not safe waits for all before it and holds up all behind it. All before the
+ * frontier are open, and it only moves forward, so that each turn is looked at once.
  */
 export class Lane {
   /** What its calls have in common. */

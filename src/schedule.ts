@@ -100,17 +100,17 @@ export class Schedule {
   #enter(call: ToolCall): Turn {
     const { dispatch } = ToolCall.scope(call);
     if (dispatch.batch !== undefined) this.#reserve(dispatch.batch, dispatch.place);
-    const turn = this.#expected(dispatch, call) ?? this.#add(dispatch, call);
+    const turn = this.#takeReserved(dispatch, call) ?? this.#add(dispatch, call);
     const { isKeyed } = turn;
     // Before it may run: what is asked here is the host's, and may do anything.
     turn.judge(call);
     turn.arrive(call);
-    this.#do(() => this.#place(turn, isKeyed));
+    this.#do(() => this.#settle(turn, isKeyed));
     return turn;
   }
 
   /** @param wasKeyed Whether its tool was known to have keys. */
-  #place(turn: Turn, wasKeyed: boolean): void {
+  #settle(turn: Turn, wasKeyed: boolean): void {
     const { lane } = turn;
     if (turn.isOpen && (!turn.isSafe || turn.isKeyed !== wasKeyed)) lane.demote(turn);
     else if (turn.isOpen && !turn.isKeyed) this.#needKey(turn);
@@ -118,7 +118,7 @@ export class Schedule {
   }
 
   /** The place that is kept for it. A turn it has had is over: a layer outside calls again. */
-  #expected(dispatch: Dispatch, call: ToolCall): Turn | undefined {
+  #takeReserved(dispatch: Dispatch, call: ToolCall): Turn | undefined {
     for (let { turn } = dispatch; turn !== undefined; turn = turn.outer) {
       if (turn.schedule !== this) continue;
       // A layer may have changed the session.
@@ -131,19 +131,19 @@ export class Schedule {
 
   /** Those before it in its batch have their places before it, wherever they are. */
   #reserve(batch: Batch, place: number): void {
-    let turns = batch.turns.find(({ schedule }) => schedule === this);
+    let turns = batch.reserved.find(({ schedule }) => schedule === this);
     if (turns === undefined) {
       turns = { schedule: this, count: 0 };
-      batch.turns.push(turns);
+      batch.reserved.push(turns);
     }
     for (; turns.count < place; turns.count++) {
       const earlier = batch.dispatches[turns.count];
-      if (earlier !== undefined) this.#expect(earlier);
+      if (earlier !== undefined) this.#reserveOne(earlier);
     }
     if (turns.count === place) turns.count++;
   }
 
-  #expect(dispatch: Dispatch): void {
+  #reserveOne(dispatch: Dispatch): void {
     try {
       this.#add(dispatch, dispatch.scope.call);
     } catch {
@@ -186,7 +186,7 @@ export class Schedule {
   /** All that has to end before it in its lane has ended. */
   readonly #needKey = (turn: Turn): void => {
     const line = turn.key === undefined ? undefined : this.#keyLine(turn.key);
-    if (line === undefined || line.admits(turn)) this.#needBatchSlot(turn);
+    if (line === undefined || line.admit(turn)) this.#needBatchSlot(turn);
     else if (this.#closesCircle(turn, line)) turn.refuse(circleOutcome(turn));
     else line.wait(turn, false);
   };
@@ -231,13 +231,13 @@ export class Schedule {
     const { slots, batchSlots } = turn;
     turn.slots = undefined;
     turn.batchSlots = undefined;
-    const next = slots?.give();
+    const next = slots?.release();
     if (slots !== undefined && next !== undefined) this.#do(() => this.#start(next, slots));
-    const nextOfBatch = batchSlots?.give();
+    const nextOfBatch = batchSlots?.release();
     if (nextOfBatch !== undefined) this.#do(() => this.#needSlot(nextOfBatch, batchSlots));
   }
 
-  /** Its outcome is there, or it will not run. */
+  /** @internal Its outcome is there, or it will not run. */
   end(turn: Turn): void {
     if (turn.stage === 'over') return;
     turn.isEnding = true;
@@ -250,7 +250,7 @@ export class Schedule {
     line?.leave(turn);
     this.#giveSlots(turn);
     this.#do(() => {
-      for (const next of line?.next() ?? []) this.#needBatchSlot(next);
+      for (const next of line?.admitNext() ?? []) this.#needBatchSlot(next);
       if (key !== undefined && line?.isEmpty === true) this.#keys.delete(key);
       lane.advance(this.#needKey);
       if (lane.isEmpty && ancestor === undefined) this.#lanes.delete(lane.scope);
@@ -262,9 +262,12 @@ export class Schedule {
   #do(step: () => void): void {
     this.#steps.push(step);
     if (this.#steps.length > 1) return;
-    // What is added meanwhile is done as well.
-    for (const each of this.#steps) each();
-    this.#steps.length = 0;
+    try {
+      // What is added meanwhile is done as well.
+      for (const each of this.#steps) each();
+    } finally {
+      this.#steps.length = 0;
+    }
   }
 
   /** Whether who has the key cannot end before this call does: for calls its tool has made wait for what this one's parents have. */

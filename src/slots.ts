@@ -23,7 +23,7 @@ export class Slots {
   }
 
   /** Gives one back; the next in line, if any, has it now. */
-  give(): Turn | undefined {
+  release(): Turn | undefined {
     for (let turn = this.#waiting.shift(); turn !== undefined; turn = this.#waiting.shift())
       if (turn.stage === 'waiting') return turn;
     this.#taken--;

@@ -14,8 +14,8 @@ type Run = (begun: Begun, isLate: boolean) => MaybePromise<ToolDispatchResult>;
  */
 export async function inWaves(
   begun: readonly Begun[],
-  limit: number = Number.POSITIVE_INFINITY,
   run: Run,
+  limit: number = Number.POSITIVE_INFINITY,
 ): Promise<readonly ToolDispatchResult[]> {
   const results: ToolDispatchResult[] = [];
   for (let from = 0; from < begun.length; from = results.length) {

@@ -42,7 +42,7 @@ export interface PutAway {
   readonly readOn?: (from: number) => string;
 }
 
-export type Keeper = (text: string) => MaybePromise<PutAway>;
+export type PutText = (text: string) => MaybePromise<PutAway>;
 
 /** The usual answer, told apart without counting bytes: no character has more than three of them. */
 export function fits(content: Content, limit: number, unit: SizeUnit): boolean {
@@ -54,15 +54,15 @@ export function limitContent(
   outcome: ToolOutcome,
   cut: CutOptions,
   mediaLimit: number,
-  keeper: Keeper,
+  putText: PutText,
 ): MaybePromise<ToolOutcome> {
   const { content, error } = outcome;
   const given = typeof content === 'string' ? [{ type: 'text', text: content } as const] : content;
   const rooms = new Rooms(cut, mediaLimit);
-  const whole = given.map((part) => rooms.fit(part));
-  return after(limitTexts(whole.map(textOf), cut, keeper), ({ texts, notes }) => {
-    const parts = whole.flatMap((part, index) => withText(part, texts[index] as string));
-    const replaced = whole.filter((part, index) => part !== given[index]).length;
+  const fitted = given.map((part) => rooms.fit(part));
+  return after(limitTexts(fitted.map(textOf), cut, putText), ({ texts, notes }) => {
+    const parts = fitted.flatMap((part, index) => withText(part, texts[index] as string));
+    const replaced = fitted.filter((part, index) => part !== given[index]).length;
     if (parts.length === given.length && parts.every((part, index) => part === given[index])) return outcome;
     const more = replaced === 0 ? notes : [...notes, truncated(`Parts left out whole: ${replaced}.`)];
     return {
@@ -141,12 +141,12 @@ interface LimitedTexts {
 }
 
 /** Cuts texts to one limit. One that is JSON is shrunk to the size the cut leaves it, and stays JSON. */
-function limitTexts(texts: readonly string[], cut: CutOptions, keeper: Keeper): MaybePromise<LimitedTexts> {
+function limitTexts(texts: readonly string[], cut: CutOptions, putText: PutText): MaybePromise<LimitedTexts> {
   const { limit, unit } = cut;
   const size = texts.reduce((sum, text) => sum + sizeOf(text, unit), 0);
   if (size <= limit) return { texts, notes: [] };
   const spoken = texts.filter((text) => text !== '');
-  return after(keeper(spoken.join('\n')), ({ notes, readOn }) => {
+  return after(putText(spoken.join('\n')), ({ notes, readOn }) => {
     const remedy = (before: number) => (readOn === undefined ? REMEDY : `${readOn(byteAt(spoken, before, unit))}.`);
     const marker = cut.marker === usualMarker ? markerWith(remedy) : cut.marker;
     const kept = cutTexts(texts, { ...cut, marker });

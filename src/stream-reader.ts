@@ -10,20 +10,20 @@ import { type ToolOutput, toOutput } from './output.ts';
 import { isProgressEvent } from './stream-event.ts';
 
 /** An iterator that a generator function made, synchronous or not. */
-interface Generator {
+interface Pieces {
   next(): PromiseLike<IteratorResult<unknown>> | IteratorResult<unknown>;
   return?(value: undefined): unknown;
 }
 
 /** What gives an answer piece by piece: a generator, or anything else that can be iterated asynchronously. */
-export type Stream = Generator | { [Symbol.asyncIterator](): Generator };
+export type Stream = Pieces | { [Symbol.asyncIterator](): Pieces };
 
 /** A list or a Map is data, though it can be iterated. */
 export function isStream(value: unknown): value is Stream {
   if (typeof value !== 'object' || value === null) return false;
   try {
     if (typeof Reflect.get(value, Symbol.asyncIterator) === 'function') return true;
-    return Symbol.iterator in value && typeof (value as Partial<Generator>).next === 'function';
+    return Symbol.iterator in value && typeof (value as Partial<Pieces>).next === 'function';
   } catch {
     return false;
   }
@@ -36,14 +36,14 @@ const STEPS_AT_ONCE = 1000;
  * Takes what a generator yields, step by step, and passes it on as fast as it is taken there. Written with callbacks: one promise more
  * for each part is a quarter of what a part costs.
  */
-export class Drain {
+export class StreamReader {
   /** What the generator returned, or all it has yielded where that is nothing. */
   readonly result: Promise<unknown>;
   readonly #call: ToolCall;
   readonly #stream: Stream;
   readonly #gathering = new Gathering();
   #channel: Channel | undefined;
-  #generator: Generator | undefined = undefined;
+  #generator: Pieces | undefined = undefined;
   #resolve: (value: unknown) => void = nothing;
   #reject: (reason: unknown) => void = nothing;
   /** Has it close the generator: not at once, for whoever aborts has an AsyncLocalStorage of its own. */
@@ -72,7 +72,7 @@ export class Drain {
 
   start(): void {
     try {
-      this.#generator = generatorOf(this.#stream);
+      this.#generator = piecesOf(this.#stream);
       if (this.#call.aborted) this.abort();
       this.#run();
     } catch (thrown) {
@@ -116,7 +116,7 @@ export class Drain {
           return;
         }
         this.#steps++;
-        const step = (this.#generator as Generator).next();
+        const step = (this.#generator as Pieces).next();
         if (isPromise(step)) {
           step.then(this.#took, this.#fail);
           return;
@@ -264,7 +264,7 @@ export class Drain {
 }
 
 /** Of a web stream a reader, which can be cancelled while it reads; its own iterator cannot. */
-function generatorOf(stream: Stream): Generator {
+function piecesOf(stream: Stream): Pieces {
   const { getReader } = stream as { readonly getReader?: unknown };
   if (typeof getReader === 'function') {
     const reader = (stream as unknown as ReadableStream).getReader();
