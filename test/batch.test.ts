@@ -12,7 +12,7 @@ import {
 import { schedule, timeout, validation } from 'toolonion/middleware';
 import { ManualClock, turns } from './support/manual-clock.ts';
 import { expectNothingUnhandled } from './support/unhandled.ts';
-import { Work } from './support/work.ts';
+import { callOf, calls, Work } from './support/work.ts';
 
 expectNothingUnhandled();
 
@@ -33,13 +33,6 @@ function setUp(...middleware: readonly Middleware[]) {
     onWarning: (message) => warnings.push(message),
   });
   return { work, dispatcher, warnings };
-}
-
-function calls(...texts: readonly string[]): readonly ToolCallRequest[] {
-  return texts.map((text) => {
-    const [name = '', id = ''] = text.split(' ');
-    return { id, name, arguments: { id } };
-  });
 }
 
 function endings(results: readonly ToolDispatchResult[]): readonly string[] {
@@ -396,7 +389,7 @@ describe('drain', () => {
       isDrained = true;
       return report;
     });
-    const late = await all.dispatch(calls('write x')[0] as ToolCallRequest);
+    const late = await all.dispatch(callOf('write x'));
     expect(late).toMatchObject({ error: { code: 'cancelled', executed: 'no', retryable: false } });
     expect(late.content).toBe('The host is shutting down. It had not started.');
     expect(endings(await dispatcher.dispatchAll(calls('read y')))).toEqual(['cancelled no']);

@@ -7,7 +7,6 @@ import {
   type Dispatcher,
   defineTool,
   type Middleware,
-  named,
   type Tool,
   type ToolCall,
   type ToolCallRequest,
@@ -15,24 +14,12 @@ import {
   toolError,
 } from 'toolonion';
 import { allowAll, permission, type ScheduleOptions, schedule, timeout, validation } from 'toolonion/middleware';
+import { gate } from '../support/gate.ts';
 import { ManualClock, turns } from '../support/manual-clock.ts';
 import { expectNothingUnhandled } from '../support/unhandled.ts';
-import { Work } from '../support/work.ts';
+import { callOf, calls, Work } from '../support/work.ts';
 
 expectNothingUnhandled();
-
-/** Holds calls up, those that carry `held: true`, until the test lets them go on. */
-function gate(): { readonly layer: Middleware; readonly open: (id: string) => void } {
-  const held = new Map<string, () => void>();
-  return {
-    layer: named('gate', async (call, next) => {
-      const { id } = call.input as { id: string };
-      if (id.startsWith('held')) await new Promise<void>((resolve) => held.set(id, resolve));
-      return next(call);
-    }),
-    open: (id) => held.get(id)?.(),
-  };
-}
 
 function setUp(options: ScheduleOptions = {}) {
   const work = new Work();
@@ -45,15 +32,6 @@ function setUp(options: ScheduleOptions = {}) {
   ];
   const dispatcher = createDispatcher({ tools, middleware: [validation(), waiting.layer, schedule(options)] });
   return { work, dispatcher, open: waiting.open };
-}
-
-/** `read a`, `edit b key=f`, `maybe c safe`. */
-function calls(...texts: readonly string[]): readonly ToolCallRequest[] {
-  return texts.map((text) => {
-    const [name = '', id = '', more = ''] = text.split(' ');
-    const key = more.startsWith('key=') ? { key: more.slice(4) } : {};
-    return { id, name, arguments: { id, ...key, ...(more === 'safe' && { isSafe: true }) } };
-  });
 }
 
 describe('in a batch', () => {
@@ -420,7 +398,7 @@ describe('waiting', () => {
         return outcome;
       });
     const dispatcher = createDispatcher({ tools: [tool, work.tool('write')], middleware: [schedule(), layer] });
-    const first = dispatcher.dispatch(calls('write a')[0] as ToolCallRequest);
+    const first = dispatcher.dispatch(callOf('write a'));
     const others = ['one', 'two'].map((name) =>
       storage.run(name, () =>
         dispatcher.dispatchAll([{ name: 'tool' }, { name: 'tool' }], {

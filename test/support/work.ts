@@ -1,4 +1,4 @@
-import { defineTool, type Tool, type ToolDefinition } from 'toolonion';
+import { defineTool, type Tool, type ToolCallRequest, type ToolDefinition } from 'toolonion';
 
 /** Tools whose runs begin and end when a test says so, and a record of when they did. */
 export class Work {
@@ -52,3 +52,14 @@ const SCHEMA = {
   properties: { id: { type: 'string' }, key: { type: 'string' }, isSafe: { type: 'boolean' } },
   required: ['id'],
 } as const;
+
+/** A call of such a tool: `read a`, `edit b key=f`, `maybe c safe`. */
+export function callOf(text: string): ToolCallRequest {
+  const [name = '', id = '', more = ''] = text.split(' ');
+  const key = more.startsWith('key=') ? { key: more.slice(4) } : {};
+  return { id, name, arguments: { id, ...key, ...(more === 'safe' && { isSafe: true }) } };
+}
+
+export function calls(...texts: readonly string[]): readonly ToolCallRequest[] {
+  return texts.map(callOf);
+}
