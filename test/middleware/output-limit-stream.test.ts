@@ -1,12 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type ContentPart, createDispatcher, type Dispatcher, defineTool, type StreamEvent, sizeOf } from 'toolonion';
+import { createDispatcher, type Dispatcher, defineTool, type StreamEvent, sizeOf } from 'toolonion';
 import { memoryStore, type OutputLimitOptions, outputLimit, readResultTool } from 'toolonion/middleware';
 import { turns } from '../support/manual-clock.ts';
+import { image, text } from '../support/parts.ts';
 import { bothWays, joined, normal, streamed } from '../support/streamed.ts';
-
-const image: ContentPart = { type: 'image', mimeType: 'image/png', data: 'iVBORw0KGgo=' };
-const text = (words: string): ContentPart => ({ type: 'text', text: words });
 
 function yielding(
   pieces: Iterable<unknown>,

@@ -13,11 +13,10 @@ import {
 } from 'toolonion';
 import { outputLimit, type RedactionOptions, redaction } from 'toolonion/middleware';
 import { lookout } from '../support/lookout.ts';
+import { image, text } from '../support/parts.ts';
 import { bothWays, joined, normal, streamed } from '../support/streamed.ts';
 
 const KEY = `ghp_${'a1B2c3D4'.repeat(5)}`;
-const image: ContentPart = { type: 'image', mimeType: 'image/png', data: 'iVBORw0KGgo=' };
-const text = (words: string): ContentPart => ({ type: 'text', text: words });
 
 function dispatcherOf(execute: () => unknown, options?: RedactionOptions, outside: readonly Middleware[] = []) {
   const tool = defineTool({ name: 'tool', description: 'A tool.', execute });
