@@ -207,6 +207,8 @@ test('whatever tool, consumer and limits do, a stream ends once, whole, and leav
       if (acts.includes('return') || acts.includes('throw')) return;
       expect(consumer.results).toHaveLength(1);
       const [result] = consumer.results;
+      const isStopped = result?.error?.executed === 'stopped';
+      if (isStopped && !isNested) expect(generators.closed).toBe(generators.begun);
       // What is returned stands in place of what was yielded.
       if (steps.includes('return') && result?.error === undefined) return;
       expect(joined(consumer.events)).toEqual(normal(result?.content ?? ''));
