@@ -30,23 +30,16 @@ import {
   validation,
 } from 'toolonion/middleware';
 import { ManualClock, turns } from './support/manual-clock.ts';
+import { dispatcherOf, type Execute, retry } from './support/one-tool.ts';
+import { image, text } from './support/parts.ts';
 import { comparable, streamed as drained, joined, normal, type Streamed } from './support/streamed.ts';
 import { expectNothingUnhandled } from './support/unhandled.ts';
 
 const unhandled = expectNothingUnhandled();
 
-type Execute = (input: unknown, call: ToolCall) => unknown;
-
-function dispatcherOf(execute: Execute, ...middleware: readonly Middleware[]): Dispatcher {
-  return createDispatcher({ tools: [defineTool({ name: 'tool', description: 'A tool.', execute })], middleware });
-}
-
 function streamed(dispatcher: Dispatcher, options?: StreamOptions): Promise<Streamed> {
   return drained(dispatcher.stream({ id: 'c1', name: 'tool' }, options));
 }
-
-const text = (words: string): ContentPart => ({ type: 'text', text: words });
-const image: ContentPart = { type: 'image', mimeType: 'image/png', data: 'iVBORw0KGgo=' };
 
 function isDone(value: StreamEvent | ToolDispatchResult | undefined): value is ToolDispatchResult {
   return value !== undefined && 'content' in value;
@@ -771,10 +764,6 @@ describe('layers', () => {
 
   test('that call next again run no tool twice once a part of its answer has left', async () => {
     let runs = 0;
-    const retry: Middleware = async (call, next) => {
-      const first = await next(call);
-      return first.isError ? next(call) : first;
-    };
     const dispatcher = dispatcherOf(async function* () {
       runs++;
       if (runs < 3) yield `run ${runs}`;
@@ -791,10 +780,6 @@ describe('layers', () => {
 
   test('may run a tool again where only its signs of life are wanted', async () => {
     let runs = 0;
-    const retry: Middleware = async (call, next) => {
-      const first = await next(call);
-      return first.isError ? next(call) : first;
-    };
     const dispatcher = dispatcherOf(async function* () {
       yield `run ${++runs}`;
       if (runs === 1) throw new ToolFailure('Broken.');
@@ -838,10 +823,6 @@ describe('layers', () => {
     ['outputLimit', outputLimit({ limit: 100 })],
   ])('that hold parts back, as %s does, forget those of an attempt that is made again', async (_, layer) => {
     let runs = 0;
-    const retry: Middleware = async (call, next) => {
-      const first = await next(call);
-      return first.isError ? next(call) : first;
-    };
     const { events, result } = await streamed(
       dispatcherOf(
         async function* () {
@@ -860,10 +841,6 @@ describe('layers', () => {
 
   test('may run a tool again that has given nothing yet', async () => {
     let runs = 0;
-    const retry: Middleware = async (call, next) => {
-      const first = await next(call);
-      return first.isError ? next(call) : first;
-    };
     const { events, result } = await streamed(
       dispatcherOf(async function* () {
         if (runs++ === 0) throw new ToolFailure('Broken.');

@@ -1,12 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type ContentPart, createDispatcher, type Dispatcher, defineTool, type StreamEvent, sizeOf } from 'toolonion';
+import { createDispatcher, type Dispatcher, defineTool, type Marker, type StreamEvent, sizeOf } from 'toolonion';
 import { memoryStore, type OutputLimitOptions, outputLimit, readResultTool } from 'toolonion/middleware';
 import { turns } from '../support/manual-clock.ts';
+import { image, text } from '../support/parts.ts';
 import { bothWays, joined, normal, streamed } from '../support/streamed.ts';
-
-const image: ContentPart = { type: 'image', mimeType: 'image/png', data: 'iVBORw0KGgo=' };
-const text = (words: string): ContentPart => ({ type: 'text', text: words });
 
 function yielding(
   pieces: Iterable<unknown>,
@@ -112,6 +110,35 @@ describe('a stream beyond the limit', () => {
     const page = await streamed(dispatcher.stream({ name: 'read_result', arguments: arguments_ }));
     expect(joined(page.events)).toBe(page.result.content);
     expect(page.result.notes).toEqual([]);
+  });
+
+  test('keeps room for the longest id a store may give', async () => {
+    const store = { ...memoryStore(), put: () => '~'.repeat(200) };
+    const more = { tools: [readResultTool(store)] };
+    const { events, result } = await run(yielding(Array(9000).fill('x'), { limit: 3000, store }, more));
+    expect(result.content).toContain(`{"id":"${'~'.repeat(200)}"`);
+    expect(events.length).toBeGreaterThan(2);
+    expect(joined(events)).toBe(result.content);
+  });
+
+  test('keeps room for a marker of the host that is shorter for huge numbers', async () => {
+    const marker: Marker = (leftOut) => (leftOut < 1e6 ? `[${leftOut} characters left out]` : '[…]');
+    const { events, result } = await run(yielding(Array(5000).fill('x'), { limit: 1000, keep: 'head', marker }));
+    expect(result.content).toMatch(/x\[\d+ characters left out\]$/);
+    expect(events.length).toBeGreaterThan(2);
+    expect(joined(events)).toBe(result.content);
+  });
+
+  test('has room for what stands beside the words of one text, and none for that of texts which are joined', async () => {
+    const beside = { annotations: { note: 'n'.repeat(300) } };
+    const link = { type: 'resource_link', uri: `https://x.test/${'p'.repeat(500)}` };
+    for (const words of ['a', 'abcd']) {
+      const texts = [...words].map((word) => ({ ...text(word), ...beside }));
+      const { events, result, compared } = await run(yielding([...texts, link, 'end'], { limit: 700 }));
+      expect(events.some(({ type }) => type === 'resource_link')).toBe(words === 'abcd');
+      expect(joined(events)).toEqual(normal(result.content));
+      expect(compared[0]).toEqual(compared[1]);
+    }
   });
 
   test('that fails half-way keeps the beginning and the failure', async () => {

@@ -725,6 +725,10 @@ describe('a store that fails costs no answer: one that', () => {
     ['answers no id', () => '', 'the store gave no valid id'],
     ['answers an id that is none', () => 'x'.repeat(201), 'the store gave no valid id'],
     ['answers half a character', () => '\ud83d', 'the store gave no valid id'],
+    ['answers an id with a quote', () => 'a"b', 'the store gave no valid id'],
+    ['answers an id with a backslash', () => 'a\\b', 'the store gave no valid id'],
+    ['answers an id of two lines', () => 'a\nb', 'the store gave no valid id'],
+    ['answers an id that is not ASCII', () => 'é', 'the store gave no valid id'],
     ['answers a hostile promise', () => ({ then: () => raise('secret') }), 'the store failed'],
   ])('%s', async (_, put, fault) => {
     const store = { put, read: () => undefined } as unknown as ResultStore;

@@ -13,11 +13,10 @@ import {
 } from 'toolonion';
 import { outputLimit, type RedactionOptions, redaction } from 'toolonion/middleware';
 import { lookout } from '../support/lookout.ts';
+import { image, text } from '../support/parts.ts';
 import { bothWays, joined, normal, streamed } from '../support/streamed.ts';
 
 const KEY = `ghp_${'a1B2c3D4'.repeat(5)}`;
-const image: ContentPart = { type: 'image', mimeType: 'image/png', data: 'iVBORw0KGgo=' };
-const text = (words: string): ContentPart => ({ type: 'text', text: words });
 
 function dispatcherOf(execute: () => unknown, options?: RedactionOptions, outside: readonly Middleware[] = []) {
   const tool = defineTool({ name: 'tool', description: 'A tool.', execute });
@@ -185,6 +184,40 @@ describe('a stream', () => {
     expect(normal(result.content)).toEqual(joined(events));
   });
 
+  test('lets out what stands behind a part that lost a secret', async () => {
+    const link = { type: 'resource_link', uri: `https://x.test/?token=${KEY}` };
+    const { events, result } = await streamed(yielding(['a', link, 'b']).stream({ name: 'tool' }));
+    expect(events).toEqual([text('a'), { ...link, uri: `https://x.test/?token=${REDACTED}` }, text('b')]);
+    expect(joined(events)).toEqual(result.content);
+  });
+
+  test('holds the text of an element back until it has ended, however long it is', async () => {
+    const whole = `<clientSecret>\n${'Zq7hunter2hunter\n'.repeat(400)}</clientSecret>\n${'the end\n'.repeat(300)}`;
+    const pieces = whole.match(/[\s\S]{1,50}/g) ?? [];
+    const { events, result } = await streamed(yielding(pieces).stream({ name: 'tool' }));
+    expect(JSON.stringify(events)).not.toContain('Zq7');
+    expect(joined(events)).toBe(result.content);
+  });
+
+  test.each([75, 76])('of base64 in lines of %d characters leaves when it is whole', async (width) => {
+    const key = `-----BEGIN PRIVATE KEY-----\n${'Zq7hunter2hunter2\n'.repeat(200)}`;
+    const base64 = Buffer.from(`${'x'.repeat(3000)}\n${key}`).toString('base64');
+    const lines = (base64.match(new RegExp(`.{1,${width}}`, 'g')) ?? []).map((line) => `${line}\n`);
+    const { events, result } = await streamed(yielding(lines).stream({ name: 'tool' }));
+    expect(result.content).toBe(REDACTED);
+    expect(events).toEqual([text(REDACTED)]);
+  });
+
+  test('holds back what a pattern of the host may match, as far as it is told to', async () => {
+    const whole = `a log:\n${'all is well\n'.repeat(300)}BEGIN\n${'Zq7: 1\n'.repeat(250)}END\n${'all is well\n'.repeat(300)}`;
+    const pieces = whole.match(/[\s\S]{1,50}/g) ?? [];
+    const options = { patterns: [/BEGIN[\s\S]*?END/], heldBack: 2000 };
+    const { events, result } = await streamed(yielding(pieces, options).stream({ name: 'tool' }));
+    expect(events.length).toBeGreaterThan(1);
+    expect(JSON.stringify(events)).not.toContain('Zq7');
+    expect(joined(events)).toBe(result.content);
+  });
+
   test('has none in its signs of life', async () => {
     const tool = defineTool({
       name: 'tool',
@@ -235,6 +268,9 @@ describe('a stream', () => {
       (value) => `<password>${value}</password>`,
       (value) => `-----BEGIN PRIVATE KEY-----\n${value}\n${value}\n-----END PRIVATE KEY-----`,
       (value) => `token: |\n  ${value}\n  ${value}\n`,
+      (value) => `{ "name": "Authorization",\n "other": "${'o'.repeat(250)}",\n "value": "${value}" }`,
+      (value) => `name="password"\r\nContent-Type: text/plain\r\n\r\n${value}\r\n`,
+      (value) => `<password ${'a="b"\n'.repeat(60)}>\n${value}</password>`,
       (value) => `<clientSecret>\n${`${value}\n`.repeat(40)}</clientSecret>`,
       (value) => `-----BEGIN PRIVATE KEY-----\n${`${value}\n`.repeat(200)}-----END PRIVATE KEY-----`,
     );

@@ -68,6 +68,13 @@ describe.each(Object.entries(makers))('%s', (name, make) => {
     expect(await kept(store, id)).toBe('secret');
   });
 
+  test('tells sessions apart whose ids are half a character', async () => {
+    const store = make();
+    const id = String(await store.put('secret', { ...owner, sessionId: '\ud800' }));
+    for (const sessionId of ['\ud801', '\ufffd', '\\ud800']) expect(await kept(store, id, sessionId)).toBeUndefined();
+    expect(await kept(store, id, '\ud800')).toBe('secret');
+  });
+
   test.each([
     '',
     '.',

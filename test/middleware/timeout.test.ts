@@ -322,6 +322,27 @@ describe('the grace', () => {
     expect(clock.pending).toBe(0);
   });
 
+  test.each<[string, string | undefined, object]>([
+    ['a value is believed', 'committed', { content: 'committed', isError: false, notes: [{ type: 'exceeded' }] }],
+    ['nothing is told as stopped', undefined, { isError: true, error: { code: 'timeout', executed: 'stopped' } }],
+  ])('is waited out for a generator: one that returns %s', async (_, returned, expected) => {
+    const work = deferred<void>();
+    const { clock, dispatch } = bench(
+      async function* () {
+        yield 'begun';
+        await work.promise;
+        return returned;
+      },
+      { limitMs: 20, graceMs: 100 },
+    );
+    const result = dispatch();
+    await clock.advance(119);
+    work.resolve();
+    await turns();
+    expect(await result).toMatchObject(expected);
+    expect(clock.pending).toBe(0);
+  });
+
   test('ends in an unknown outcome', async () => {
     const { clock, dispatch } = bench(hanging, { limitMs: 20, graceMs: { byTool: { work: 100 } } });
     const result = dispatch();
@@ -845,6 +866,43 @@ describe('a limit without signs of life', () => {
     await one.clock.advance(500);
     expect((await stream.next()).value).toMatchObject({ text: 'b' });
     expect(await stream.next()).toMatchObject({ done: true, value: { content: 'ab', isError: false } });
+  });
+
+  test('does not count the time that onPart takes', async () => {
+    const one: Bench = bench(
+      function* () {
+        yield 'a';
+        yield 'b';
+      },
+      { idleMs: 50 },
+    );
+    const onPart = () => new Promise<void>((resolve) => one.clock.setTimeout(resolve, 1000));
+    const pending = one.dispatch({ onPart });
+    await one.clock.advance(3000);
+    expect(await pending).toMatchObject({ content: 'ab', isError: false });
+  });
+
+  test('sets no timer again and again while a part waits', async () => {
+    const one: Bench = bench(
+      async function* () {
+        yield 'a';
+        yield 'b';
+      },
+      { idleMs: 50 },
+    );
+    let timers = 0;
+    const counting: Clock = {
+      ...one.clock,
+      setTimeout: (callback, delayMs) => {
+        timers++;
+        return one.clock.setTimeout(callback, delayMs);
+      },
+    };
+    const stream = one.dispatcher.with({ clock: counting }).stream({ name: 'work' });
+    await stream.next();
+    await one.clock.advance(5000);
+    expect(timers).toBeLessThan(5);
+    await stream.return(undefined as never);
   });
 
   test('names the limit that was reached, by a clock whose timers are early as well', async () => {
