@@ -1,5 +1,5 @@
 import type { MalformedArguments } from './arguments.ts';
-import type { Channel } from './channel.ts';
+import { A_CHANNEL, type Channel } from './channel.ts';
 import type { Clock } from './clock.ts';
 import type { ToolContext } from './context.ts';
 import { type ControlSignal, controlSignal, type SuspendRequest } from './control.ts';
@@ -332,7 +332,7 @@ export class ToolCall {
     const { guard, dispatch } = this.#scope;
     const { depth } = guard;
     if (depth === ANSWERED || depth === ABANDONED) return;
-    dispatch.host.tell('A channel', () => channel.progress(progress, this));
+    dispatch.host.tell(A_CHANNEL, () => channel.progress(progress, this));
   }
 
   /** Stops the call here, to be answered later: a tool or middleware returns or throws what this makes. May be taken off the call. */

@@ -9,10 +9,13 @@ export interface Channel {
   /** Passes a part on. A promise: whoever gives parts waits for it before the next. */
   part(part: ContentPart, call: ToolCall): PromiseLike<unknown> | undefined;
   /** Passes a sign of life on. */
-  progress(progress: Progress, call: ToolCall): void;
+  progress(progress: Progress, call: ToolCall): unknown;
   /** The parts so far are all of this content: told once, in the end, if the parts are the answer at all. */
-  done(content: Content): void;
+  done(content: Content): unknown;
 }
+
+/** What is told of where it fails. */
+export const A_CHANNEL = 'The channel of a layer';
 
 /** A channel that passes everything on to the one outside, if there is one. A layer's own channel overrides what concerns it. */
 export class Passage implements Channel {
@@ -26,11 +29,11 @@ export class Passage implements Channel {
     return this.outer?.part(part, call);
   }
 
-  progress(progress: Progress, call: ToolCall): void {
-    this.outer?.progress(progress, call);
+  progress(progress: Progress, call: ToolCall): unknown {
+    return this.outer?.progress(progress, call);
   }
 
-  done(content: Content): void {
-    this.outer?.done(content);
+  done(content: Content): unknown {
+    return this.outer?.done(content);
   }
 }

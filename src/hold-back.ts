@@ -1,5 +1,5 @@
 import { ToolCall } from './call.ts';
-import { Passage } from './channel.ts';
+import { A_CHANNEL, Passage } from './channel.ts';
 import type { Content, ContentPart } from './content.ts';
 import { Gathering } from './gathering.ts';
 import { restOf } from './rest-of.ts';
@@ -15,13 +15,16 @@ import { restOf } from './rest-of.ts';
 export class HoldBack extends Passage {
   readonly #out = new Gathering();
   #hasLetOut = false;
+  #isFinished = false;
 
   override part(_part: ContentPart, _call: ToolCall): PromiseLike<unknown> | undefined {
     return undefined;
   }
 
   /** What is inside has given all its parts; this layer has not. */
-  override done(_content: Content): void {}
+  override done(_content: Content): unknown {
+    return undefined;
+  }
 
   protected get hasLetOut(): boolean {
     return this.#hasLetOut;
@@ -29,6 +32,8 @@ export class HoldBack extends Passage {
 
   /** Passes a part on that the layer's answer is sure to have, at this place. */
   protected letOut(part: ContentPart, call: ToolCall): PromiseLike<unknown> | undefined {
+    // What waited for the part before it to be taken has gone with the rest.
+    if (this.#isFinished) return undefined;
     this.#hasLetOut = true;
     this.#out.addPart(part);
     return super.part(part, call);
@@ -44,12 +49,13 @@ export class HoldBack extends Passage {
 
   /** Passes on what the layer's answer has beyond what was let out. Gives the answer. */
   finish<Answer extends { readonly content: Content }>(call: ToolCall, answer: Answer): Answer {
+    this.#isFinished = true;
     // Where nothing has left, the whole answer leaves further outside, or is made again.
     const rest = this.#hasLetOut ? restOf(answer.content, this.#out.content) : undefined;
     if (rest === undefined) return answer;
     const { host } = ToolCall.scope(call).dispatch;
-    for (const part of rest) host.tell('The channel of a layer', () => super.part(part, call));
-    host.tell('The channel of a layer', () => super.done(answer.content));
+    for (const part of rest) host.tell(A_CHANNEL, () => super.part(part, call));
+    host.tell(A_CHANNEL, () => super.done(answer.content));
     return answer;
   }
 }

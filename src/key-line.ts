@@ -28,12 +28,11 @@ export class KeyLine {
     return true;
   }
 
-  /** @param isNext Whether it was on its way to a slot already: then it goes before the others. */
-  wait(turn: Turn, isNext: boolean): void {
+  /** In the order in which they came, for one may have been on its way to a slot already. */
+  wait(turn: Turn): void {
     if (this.#candidate === turn) this.#candidate = undefined;
     const line = turn.ancestor === undefined ? this.#waiting : this.#nestedIn(turn.ancestor);
-    if (isNext) line.unshift(turn);
-    else line.push(turn);
+    line.insert(turn, (other) => turn.number < other.number);
   }
 
   #nestedIn(ancestor: Turn): Line<Turn> {

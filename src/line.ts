@@ -14,10 +14,22 @@ export class Line<Item extends { behind: Item | undefined }> {
     this.#last = item;
   }
 
-  unshift(item: Item): void {
-    item.behind = this.#first;
-    this.#first = item;
-    this.#last ??= item;
+  /** Puts an item before the first that it is before. */
+  insert(item: Item, isBefore: (other: Item) => boolean): void {
+    let previous = this.#last;
+    // Most belong at the end, which needs no search.
+    if (previous === undefined || isBefore(previous)) {
+      previous = undefined;
+      for (let next = this.#first; next !== undefined && !isBefore(next); next = next.behind) previous = next;
+    }
+    if (previous === undefined) {
+      item.behind = this.#first;
+      this.#first = item;
+    } else {
+      item.behind = previous.behind;
+      previous.behind = item;
+    }
+    if (item.behind === undefined) this.#last = item;
   }
 
   shift(): Item | undefined {

@@ -45,6 +45,7 @@ export class Schedule {
   readonly #lanes = new Map<unknown, Lane>();
   readonly #keys = new Map<string, KeyLine>();
   readonly #steps: (() => void)[] = [];
+  #count = 0;
 
   /** @throws TypeError naming the option and what is allowed. */
   constructor(options: ScheduleOptions = {}) {
@@ -185,10 +186,11 @@ export class Schedule {
 
   /** All that has to end before it in its lane has ended. */
   readonly #needKey = (turn: Turn): void => {
+    turn.number = this.#count++;
     const line = turn.key === undefined ? undefined : this.#keyLine(turn.key);
     if (line === undefined || line.admit(turn)) this.#needBatchSlot(turn);
     else if (this.#closesCircle(turn, line)) turn.refuse(circleOutcome(turn));
-    else line.wait(turn, false);
+    else line.wait(turn);
   };
 
   #keyLine(key: string): KeyLine {
@@ -208,7 +210,7 @@ export class Schedule {
 
   #needSlot(turn: Turn, batchSlots: Slots | undefined): void {
     turn.batchSlots = batchSlots;
-    const slots = turn.ancestor?.stage === 'running' ? turn.ancestor.loan : this.#slots;
+    const slots = turn.ancestor?.loan ?? this.#slots;
     if (slots.take()) this.#start(turn, slots);
     else if (slots !== this.#slots && this.#slots.take()) this.#start(turn, this.#slots);
     else slots.wait(turn);
@@ -220,11 +222,18 @@ export class Schedule {
     const line = turn.key === undefined ? undefined : this.#keyLine(turn.key);
     if (line === undefined || line.take(turn)) {
       turn.start();
+      this.#openLoan(turn);
       return;
     }
     this.#giveSlots(turn);
     if (this.#closesCircle(turn, line)) turn.refuse(circleOutcome(turn));
-    else line.wait(turn, true);
+    else line.wait(turn);
+  }
+
+  /** Calls that layers have made for it before it could lend its slot wait for that. */
+  #openLoan(turn: Turn): void {
+    const nested = turn.openLoan();
+    if (nested !== undefined) this.#do(() => this.#start(nested, turn.loan));
   }
 
   #giveSlots(turn: Turn): void {
@@ -242,7 +251,10 @@ export class Schedule {
     if (turn.stage === 'over') return;
     turn.isEnding = true;
     // A call that its tool has made and not waited for still runs in its place.
-    if (turn.hasNested) return;
+    if (turn.hasNested) {
+      this.#openLoan(turn);
+      return;
+    }
     turn.stage = 'over';
     const { lane, key, ancestor } = turn;
     lane.remove(turn);

@@ -3,7 +3,7 @@ import type { Turn } from './turn.ts';
 
 /** So many may run at once. */
 export class Slots {
-  readonly #limit: number;
+  #limit: number;
   readonly #waiting = new Line<Turn>();
   #taken = 0;
 
@@ -16,6 +16,14 @@ export class Slots {
     if (this.#taken >= this.#limit) return false;
     this.#taken++;
     return true;
+  }
+
+  /** There is one from now on. Gives the first who has waited for it, and has it. */
+  open(): Turn | undefined {
+    if (this.#limit > 0) return undefined;
+    this.#limit = 1;
+    this.#taken = 1;
+    return this.release();
   }
 
   wait(turn: Turn): void {

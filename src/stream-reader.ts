@@ -1,7 +1,8 @@
 import { ToolCall } from './call.ts';
-import type { Channel } from './channel.ts';
+import { A_CHANNEL, type Channel } from './channel.ts';
 import type { Content, ContentPart } from './content.ts';
 import { controlIn } from './control.ts';
+import type { Host } from './dispatch.ts';
 import { Gathered, Gathering } from './gathering.ts';
 import { HandOver } from './hand-over.ts';
 import { closeStream, isErrorLike, isNodeStream } from './json.ts';
@@ -80,6 +81,10 @@ export class StreamReader {
     }
   }
 
+  get #host(): Host {
+    return ToolCall.scope(this.#call).dispatch.host;
+  }
+
   /** All that was yielded so far. */
   get content(): Content {
     return this.#gathering.content;
@@ -96,11 +101,7 @@ export class StreamReader {
   endParts(): void {
     const channel = this.#channel;
     this.#channel = undefined;
-    try {
-      channel?.done(this.content);
-    } catch (thrown) {
-      this.#giveUpChannel(thrown);
-    }
+    if (channel !== undefined) this.#host.tell(A_CHANNEL, () => channel.done(this.content));
   }
 
   readonly #run = (): void => {
@@ -232,7 +233,7 @@ export class StreamReader {
   /** The answer is worth more than its parts on the way. */
   #giveUpChannel(thrown: unknown): void {
     this.#channel = undefined;
-    ToolCall.scope(this.#call).dispatch.host.tell('The channel of a layer', () => {
+    this.#host.tell(A_CHANNEL, () => {
       throw thrown;
     });
   }

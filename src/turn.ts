@@ -31,6 +31,8 @@ export class Turn implements AbortListener {
   /** Whether its tool has resource keys. */
   isKeyed: boolean;
   key: string | undefined = undefined;
+  /** Its place among those that need a key or a slot. */
+  number = 0;
   /** Whether all that has to end before it has ended, its key and slots aside. */
   isOpen = false;
   /** Its neighbours in the lane. */
@@ -70,10 +72,15 @@ export class Turn implements AbortListener {
     this.isKeyed = tool?.resourceKey !== undefined;
   }
 
-  /** Its own slot, for a call that its tool makes meanwhile. */
+  /** Its own slot, for a call that its tool makes meanwhile; none, as long as it does not run. */
   get loan(): Slots {
-    this.#loan ??= new Slots(1);
+    this.#loan ??= new Slots(this.stage === 'running' ? 1 : 0);
     return this.#loan;
+  }
+
+  /** It has a slot to lend from now on. Gives the call that has waited for it, and has it now. */
+  openLoan(): Turn | undefined {
+    return this.#loan?.open();
   }
 
   /** The calls its tool makes. */
@@ -125,9 +132,10 @@ export class Turn implements AbortListener {
     }
   }
 
-  /** Whether it runs inside another, as a call that the other's tool makes. */
+  /** Whether it runs inside another, as a call that the other's tool makes, or a layer around that. */
   isInside(other: Turn): boolean {
-    for (let turn = this.ancestor; turn !== undefined; turn = turn.ancestor) if (turn === other) return true;
+    for (let { parent } = this.call; parent !== undefined; parent = parent.parent)
+      if (ToolCall.scope(parent).dispatch === other.dispatch) return true;
     return false;
   }
 

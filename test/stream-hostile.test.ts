@@ -222,6 +222,7 @@ describe('a layer', () => {
     ['throws where it gets a part', channelled({ part: explode })],
     ['rejects where it gets a part', channelled({ part: async () => explode() })],
     ['throws where it hears of the end', channelled({ done: explode })],
+    ['rejects where it hears of the end', channelled({ done: async () => explode() })],
   ];
   const faultsOutside = holding.flatMap(([name, layer]) =>
     faults.map(([fault, outside]) => ({ name, layer, fault, outside })),
@@ -289,6 +290,39 @@ describe('a layer', () => {
     await dispatcher.dispatch(request, { onPart: () => takes.during(async () => {}) });
     expect(takes.most).toBe(1);
   });
+
+  test.each(holding)(
+    'that holds parts back, as %s does, passes none twice where the call is aborted on the way',
+    async (_, layer) => {
+      const controller = new AbortController();
+      const parts: ContentPart[] = [];
+      const takes: (() => void)[] = [];
+      const outside = channelled({
+        part: (part) => {
+          parts.push(part);
+          return new Promise<void>((resolve) => {
+            takes.push(resolve);
+          });
+        },
+      });
+      const dispatcher = dispatcherOf(
+        async function* () {
+          yield 'a';
+          yield image;
+          yield 'b';
+        },
+        outside,
+        layer,
+      );
+      const pending = dispatcher.dispatch(request, { signal: controller.signal });
+      await turns();
+      controller.abort();
+      await pending;
+      for (const take of takes) take();
+      await turns();
+      expect(parts).toEqual([...new Set(parts)]);
+    },
+  );
 
   /** Counts what goes on at once. */
   function atOnce() {

@@ -33,6 +33,15 @@ function caller(name: string, execute: (call: ToolCall) => Promise<string>): Too
   return defineTool({ name, description, inputSchema, ...keyed, execute: (_input, call) => execute(call) });
 }
 
+/** A layer that makes a call of its own beside one. */
+function beside(id: string, make: (call: ToolCall) => Promise<unknown>): Middleware {
+  return async (call, next) => {
+    const outcome = next(call);
+    if (call.id === id) await make(call);
+    return outcome;
+  };
+}
+
 describe('several layers', () => {
   const one = schedule();
   const inner = schedule();
@@ -190,7 +199,7 @@ describe('a layer outside', () => {
     }
   });
 
-  test('may make a call while its own waits for a slot: it waits for one as well', async () => {
+  test('may make a call while its own waits for a slot: it waits as well, and runs in the slot that its own is given', async () => {
     const work = new Work();
     const outside: Middleware = async (call, next) => {
       const outcome = next(call);
@@ -201,15 +210,49 @@ describe('a layer outside', () => {
     const middleware = [outside, schedule({ concurrency: 2 })];
     const dispatcher: Dispatcher = createDispatcher({ tools, middleware });
     const batch = dispatcher.dispatchAll(calls('read a', 'read b', 'edit outer key=f'));
-    for (const ended of ['a', 'b']) {
-      await turns();
-      expect(work.running).toHaveLength(2);
-      work.end(ended);
-    }
     await turns();
-    expect(work.running).toEqual(['outer', 'inner']);
-    work.end('outer', 'inner');
+    expect(work.running).toEqual(['a', 'b']);
+    work.end('a');
+    await turns();
+    expect(work.running).toEqual(['b', 'outer', 'inner']);
+    work.end('b', 'outer', 'inner');
     expect((await batch).map(({ content }) => content)).toEqual(['a', 'b', 'outer']);
+  });
+
+  test('may make a call while its own waits for the only slot: both run', async () => {
+    const layer = beside('b', (call) => dispatcher.dispatch({ name: 'read' }, { parent: call }));
+    const read = defineTool({
+      name: 'read',
+      description: 'Reads.',
+      inputSchema,
+      concurrencySafe: true,
+      execute: () => 'read',
+    });
+    const dispatcher: Dispatcher = createDispatcher({
+      tools: [read],
+      middleware: [layer, schedule({ concurrency: 1 })],
+    });
+    const batch = dispatcher.dispatchAll([{ name: 'read' }, { id: 'b', name: 'read' }]);
+    expect((await soon(batch)).map(({ content }) => content)).toEqual(['read', 'read']);
+  });
+
+  test('may make a call whose tool makes one of its own key: that passes, whether its batch stops at a failure or not', async () => {
+    const edit = { name: 'edit', arguments: { key: 'f' } };
+    for (const failFast of [false, true]) {
+      const layer = beside('b', (call) => dispatcher.dispatch({ name: 'nests' }, { parent: call }));
+      const answers = { description: 'Answers.', inputSchema, execute: () => 'done' };
+      const tools = [
+        defineTool({ name: 'write', ...answers }),
+        defineTool({ name: 'edit', ...answers, ...keyed }),
+        caller('nests', async (call) => {
+          await turns(1);
+          return String((await dispatcher.dispatch(edit, { parent: call })).content);
+        }),
+      ];
+      const dispatcher: Dispatcher = createDispatcher({ tools, middleware: [layer, schedule()] });
+      const batch = dispatcher.dispatchAll([{ name: 'write' }, { ...edit, id: 'b' }], { failFast });
+      expect((await soon(batch)).map(({ content }) => content)).toEqual(['done', 'done']);
+    }
   });
 
   test('may bring calls into one session: those that are not safe never meet', async () => {
@@ -372,6 +415,35 @@ describe('a key that is taken while a call waits for a slot', () => {
     }
     expect((await batch).map(({ content }) => content)).toEqual(['a execution_failed', 'x', 'c']);
   });
+});
+
+test('nested calls of one key run in their order, though another has taken the key while they waited for a slot', async () => {
+  const work = new Work();
+  const makes = (name: string, requests: readonly ToolCallRequest[], after: number) =>
+    defineTool({
+      name,
+      description: 'Makes calls.',
+      inputSchema,
+      concurrencySafe: true,
+      execute: async (_input, parent) => {
+        await turns(after);
+        return String((await dispatcher.dispatchAll(requests, { parent })).length);
+      },
+    });
+  const tools = [
+    work.tool('read', { concurrencySafe: true }),
+    work.tool('edit', keyed),
+    makes('many', calls('read a', 'edit b key=g', 'edit c key=g', 'edit d key=g'), 1),
+    makes('one', calls('edit x key=g'), 3),
+  ];
+  const dispatcher: Dispatcher = createDispatcher({ tools, middleware: [schedule({ concurrency: 2 })] });
+  const batch = dispatcher.dispatchAll([{ name: 'many' }, { name: 'one' }]);
+  for (let left = 5; left > 0; left--) {
+    await turns();
+    work.end(...work.running);
+  }
+  await batch;
+  expect(work.events.filter((each) => each.startsWith('+'))).toEqual(['+a', '+x', '+b', '+c', '+d']);
 });
 
 describe('thousands of calls that a tool makes end', () => {
