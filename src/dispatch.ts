@@ -50,6 +50,8 @@ export class Dispatch implements Guard, AbortListener, SettleListener {
   /** Runs of the tool that have not ended, and what became of those that have. */
   running = 0;
   ended: Executed = 'no';
+  /** Whether a call that its tool made was answered for, and may still be running. */
+  #mayRunInside = false;
   /** Whether anybody outside can abort it. */
   isAbortable: boolean;
   /** The calls it came with, and its place among them. */
@@ -95,7 +97,13 @@ export class Dispatch implements Guard, AbortListener, SettleListener {
 
   /** What is known of the tool's effect, of all attempts together: one that may still be running outweighs any other. */
   get executed(): Executed {
-    return this.running > 0 ? 'unknown' : this.ended;
+    return this.running > 0 || this.#mayRunInside ? 'unknown' : this.ended;
+  }
+
+  /** It is answered, though its tool may be running: so may be the one that made the call. */
+  leftRunning(): void {
+    const { parent } = this.options;
+    if (parent !== undefined) ToolCall.scope(parent).dispatch.#mayRunInside = true;
   }
 
   /** A run of the tool has come to its end, or was stopped. One that did its work outweighs any that did not. */

@@ -7,6 +7,7 @@ import { textOf } from './content.ts';
 import { ToolContext } from './context.ts';
 import { Delivery, observersOf } from './delivery.ts';
 import { Dispatch, type Host } from './dispatch.ts';
+import type { AbortReason } from './error.ts';
 import { ANSWERED } from './guard.ts';
 import { hostOf } from './host.ts';
 import { InFlight } from './in-flight.ts';
@@ -183,16 +184,22 @@ class OnionDispatcher implements Dispatcher {
   }
 
   stream(request: ToolCallRequest, options: StreamOptions = NO_OPTIONS): ToolStream {
-    return new CallStream((stream) => this.#startStream(request, options, stream));
+    return new CallStream((stream, left) => this.#startStream(request, options, stream, left));
   }
 
-  #startStream(request: ToolCallRequest, options: StreamOptions, stream: CallStream): StreamedCall {
+  #startStream(
+    request: ToolCallRequest,
+    options: StreamOptions,
+    stream: CallStream,
+    left: AbortReason | undefined,
+  ): StreamedCall {
     const startedAt = this.#host.now();
     try {
       const own = options === NO_OPTIONS ? options : checkedStreamOptions(options);
       const call = this.#begin(startedAt, request, own, new Delivery(stream));
       const { dispatch } = ToolCall.scope(call);
       dispatch.isAbortable = true;
+      if (left !== undefined) dispatch.stop(left);
       return { result: Promise.resolve(this.#run(call)), stop: (reason) => dispatch.stop(reason) };
     } catch (thrown) {
       const result = this.#unusable(request, startedAt, thrown);
@@ -335,6 +342,7 @@ class OnionDispatcher implements Dispatcher {
   #finish(outcome: ToolOutcome, call: ToolCall, dispatch: Dispatch): ToolDispatchResult {
     dispatch.depth = ANSWERED;
     this.#inFlight.delete(dispatch);
+    if (dispatch.executed === 'unknown') dispatch.leftRunning();
     const result = resultOf(outcome, call, dispatch);
     dispatch.delivery?.complete(result.content, call);
     if (dispatch.batch !== undefined) dispatch.batch.answered(dispatch.place, result);

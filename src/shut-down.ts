@@ -15,7 +15,11 @@ export interface DrainReport {
   readonly aborted: number;
   /** How many of their tools may still be running. */
   readonly running: number;
+  /** How many have no result all the same: a layer hangs, in a call that nobody but the drain could abort. */
+  readonly unanswered: number;
 }
+
+const NONE_ABORTED: DrainReport = Object.freeze({ aborted: 0, running: 0, unanswered: 0 });
 
 /** Why calls are aborted, or do not run, once a dispatcher shuts down. */
 export const CLOSED: AbortReason = new AbortReason(toolError('cancelled', 'The host is shutting down.'));
@@ -28,14 +32,14 @@ export async function shutDown(inFlight: InFlight, clock: Clock, options: DrainO
   checkOptions('drain', options, { limitMs: isLimitMs });
   const { limitMs = Number.POSITIVE_INFINITY } = options;
   const answered = new Promise<undefined>((resolve) => inFlight.close(() => resolve(undefined)));
-  if (limitMs === Number.POSITIVE_INFINITY) return answered.then(() => ({ aborted: 0, running: 0 }));
+  if (limitMs === Number.POSITIVE_INFINITY) return answered.then(() => NONE_ABORTED);
   let timer: unknown;
   const limit = new Promise<true>((resolve) => {
     timer = clock.setTimeout(() => resolve(true), limitMs);
   });
   if (await Promise.race([answered, limit])) return abortAll(inFlight);
   clock.clearTimeout(timer);
-  return { aborted: 0, running: 0 };
+  return NONE_ABORTED;
 }
 
 async function abortAll(inFlight: InFlight): Promise<DrainReport> {
@@ -45,5 +49,9 @@ async function abortAll(inFlight: InFlight): Promise<DrainReport> {
     answers = inFlight.answers;
     if (!inFlight.isEmpty) await new Promise<void>((resolve) => afterTurns(TURNS_TO_ANSWER, resolve));
   }
-  return { aborted: aborted.length, running: aborted.filter(({ executed }) => executed === 'unknown').length };
+  return {
+    aborted: aborted.length,
+    running: aborted.filter(({ executed }) => executed === 'unknown').length,
+    unanswered: aborted.filter(({ id }) => inFlight.has(id)).length,
+  };
 }

@@ -14,13 +14,23 @@ export interface StreamedCall {
   stop(reason: AbortReason): void;
 }
 
+type Step = IteratorResult<StreamEvent, ToolDispatchResult>;
+
+/** Begins the call of a stream; one that has been left already, with the reason for its abort. */
+export type StartStream = (stream: CallStream, left?: AbortReason) => StreamedCall;
+
 /** A call as a generator, as `stream` gives it. */
 export interface ToolStream extends AsyncGenerator<StreamEvent, ToolDispatchResult, void> {
-  /** The result, for whoever iterates with `for await`, which leaves out what a generator returns. Never rejects; there once it has begun. */
+  /**
+   * The result, for whoever iterates with `for await`, which leaves out what a generator returns. Never rejects. It waits for the first
+   * `next`, which begins the call, or for `return`.
+   */
   readonly result: Promise<ToolDispatchResult>;
+  /** Leaves the call: it is aborted, or never runs. Resolves when it has been answered, a few turns of the event loop later at the latest. */
+  return(value?: ToolDispatchResult | PromiseLike<ToolDispatchResult>): Promise<Step>;
+  /** Leaves the call, as `return` does. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
-
-type Step = IteratorResult<StreamEvent, ToolDispatchResult>;
 
 /** Signs of life that wait for a consumer who is slower than they come; of more, the oldest are lost. */
 const MAX_WAITING_PROGRESS = 100;
@@ -32,7 +42,7 @@ const MAX_WAITING_PROGRESS = 100;
 export class CallStream implements ToolStream, Taker {
   readonly result: Promise<ToolDispatchResult>;
   #answer: (result: Promise<ToolDispatchResult>) => void = () => {};
-  #start: ((stream: CallStream) => StreamedCall) | undefined;
+  #start: StartStream | undefined;
   #call: StreamedCall | undefined = undefined;
   /** What nobody has asked for yet. */
   readonly #events = new Queue<StreamEvent>();
@@ -44,7 +54,7 @@ export class CallStream implements ToolStream, Taker {
   #result: ToolDispatchResult | undefined = undefined;
   #isOver = false;
 
-  constructor(start: (stream: CallStream) => StreamedCall) {
+  constructor(start: StartStream) {
     this.#start = start;
     this.result = new Promise((resolve) => {
       this.#answer = resolve;
@@ -67,14 +77,14 @@ export class CallStream implements ToolStream, Taker {
     return step;
   }
 
-  /** Leaves the call: it is aborted. Resolves when it has been answered, a few turns of the event loop later at the latest. */
   async return(value?: ToolDispatchResult | PromiseLike<ToolDispatchResult>): Promise<Step> {
-    this.#start = undefined;
     this.#events.clear();
     this.#result = undefined;
     if (!this.#isOver) {
       this.#isOver = true;
-      this.#call?.stop(leftReason());
+      // Whoever waits for the result of a call that never runs is told so.
+      if (this.#start !== undefined) this.#begin(this.#start);
+      else this.#call?.stop(leftReason());
       this.#answerAll();
       await this.#call?.result;
     }
@@ -121,12 +131,13 @@ export class CallStream implements ToolStream, Taker {
     asking({ done: false, value: event });
   }
 
-  #begin(start: (stream: CallStream) => StreamedCall): void {
+  #begin(start: StartStream): void {
     this.#start = undefined;
-    this.#call = start(this);
+    const wasLeft = this.#isOver;
+    this.#call = start(this, wasLeft ? leftReason() : undefined);
     this.#answer(this.#call.result);
     // The tool itself, or a layer, may have left it meanwhile.
-    if (this.#isOver) this.#call.stop(leftReason());
+    if (this.#isOver && !wasLeft) this.#call.stop(leftReason());
     this.#call.result.then((result) => {
       if (this.#isOver) return;
       this.#isOver = true;

@@ -13,9 +13,9 @@ interface ToolTraits<Input> {
   readonly destructive?: boolean;
   /** Running it twice is the same as once: the licence to retry. Default: false. */
   readonly idempotent?: boolean;
-  /** It may run beside others, itself included: always, or for these arguments. Default: false. */
+  /** It may run beside others, itself included: always, or, which takes a `schedule` layer, for these arguments. Default: false. */
   readonly concurrencySafe?: boolean | ((input: Input) => boolean);
-  /** What it works on: calls with equal keys run one after the other. Default: none. */
+  /** What it works on: with a `schedule` layer, calls with equal keys run one after the other. Default: none. */
   readonly resourceKey?: (input: Input) => string | undefined;
   /**
    * Its JSON Schemas come from a stranger, as those of an MCP server do: they have a budget, and what could hold up the process is not

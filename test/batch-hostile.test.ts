@@ -213,7 +213,7 @@ describe.each(onions)('%s', (_, layers) => {
         'ok',
         'ok',
       ]);
-      expect(await soon(dispatcher.drain())).toEqual({ aborted: 0, running: 0 });
+      expect(await soon(dispatcher.drain())).toEqual({ aborted: 0, running: 0, unanswered: 0 });
       expect(warnings).toEqual(broken < looks ? ['The clock failed'] : []);
     }
     expect(looks).toBeGreaterThan(5);
@@ -345,7 +345,7 @@ describe('drain', () => {
     });
     const drained = dispatcher.drain({ limitMs: 5 });
     await clock.advance(5);
-    expect(await drained).toEqual({ aborted: 1, running: 0 });
+    expect(await drained).toEqual({ aborted: 1, running: 0, unanswered: 0 });
     expect(answered).toBe(20);
     expect(new Set(endings(await batch))).toEqual(new Set(['cancelled']));
   });
@@ -358,7 +358,7 @@ describe('drain', () => {
     const batch = dispatcher.dispatchAll(calls('write now', 'write later', 'write last'), { mode: 'sequential' });
     const drained = dispatcher.drain({ limitMs: 1 });
     await clock.advance(1);
-    expect(await soon(drained)).toEqual({ aborted: 1, running: 0 });
+    expect(await soon(drained)).toEqual({ aborted: 1, running: 0, unanswered: 0 });
     expect(endings(await soon(batch))).toEqual(['cancelled', 'cancelled', 'cancelled']);
   });
 
@@ -383,7 +383,7 @@ describe('drain', () => {
     const drained = [dispatcher.drain(), dispatcher.with({}).drain({ limitMs: 10 }), dispatcher.drain({ limitMs: 50 })];
     expect(endings(await dispatcher.dispatchAll(toolCalls('slow')))).toEqual(['cancelled']);
     expect(endings(await soon(batch))).toEqual(['ok ok ok ok', 'ok ok ok ok']);
-    expect(await Promise.all(drained)).toEqual(drained.map(() => ({ aborted: 0, running: 0 })));
+    expect(await Promise.all(drained)).toEqual(drained.map(() => ({ aborted: 0, running: 0, unanswered: 0 })));
     expect(clock.pending).toBe(0);
   });
 });

@@ -401,8 +401,8 @@ describe('drain', () => {
     expect(endings(await inTurn)).toEqual(['a', 'b']);
     expect(endings(await waiting)).toEqual(['c', 'd']);
     expect((await outer).content).toBe('n');
-    expect(await drained).toEqual({ aborted: 0, running: 0 });
-    expect(await all.drain({ limitMs: 5 })).toEqual({ aborted: 0, running: 0 });
+    expect(await drained).toEqual({ aborted: 0, running: 0, unanswered: 0 });
+    expect(await all.drain({ limitMs: 5 })).toEqual({ aborted: 0, running: 0, unanswered: 0 });
   });
 
   test('aborts what takes longer than its limit, and tells what may still be running', async () => {
@@ -418,11 +418,11 @@ describe('drain', () => {
     await clock.advance(1);
     expect(endings(await batch)).toEqual(['cancelled stopped', 'cancelled no']);
     expect((await alone).error).toMatchObject({ code: 'cancelled', executed: 'unknown' });
-    expect(await drained).toEqual({ aborted: 2, running: 1 });
+    expect(await drained).toEqual({ aborted: 2, running: 1, unanswered: 0 });
     expect(clock.pending).toBe(0);
   });
 
-  test('is not held up by a layer that hangs', async () => {
+  test('is not held up by a layer that hangs, and tells of the call that has no result', async () => {
     const clock = new ManualClock();
     const { dispatcher } = setUp(() => new Promise(() => {}));
     const timed = dispatcher.with({ clock });
@@ -430,7 +430,7 @@ describe('drain', () => {
     const drained = timed.drain({ limitMs: 1 });
     await clock.advance(1);
     await turns(20);
-    expect(await drained).toEqual({ aborted: 1, running: 0 });
+    expect(await drained).toEqual({ aborted: 1, running: 0, unanswered: 1 });
   });
 
   test('with nothing under way is over at once; a wrong option is told', async () => {
@@ -438,6 +438,6 @@ describe('drain', () => {
     await expect(dispatcher.drain({ limitMs: 0 })).rejects.toThrow('Option "limitMs" of drain must be milliseconds');
     await expect(dispatcher.drain({ limit: 1 } as never)).rejects.toThrow('drain has no option "limit"');
     expect(endings(await dispatcher.dispatchAll(calls('soft a')))).toEqual(['no']);
-    expect(await dispatcher.drain()).toEqual({ aborted: 0, running: 0 });
+    expect(await dispatcher.drain()).toEqual({ aborted: 0, running: 0, unanswered: 0 });
   });
 });

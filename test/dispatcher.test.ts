@@ -500,6 +500,30 @@ describe('a nested dispatch', () => {
     expect(aborted).toEqual([reason]);
   });
 
+  test.each([1, 2])(
+    'that may still be running, %s deep, leaves unknown what became of the call it belongs to',
+    async (deep) => {
+      const controller = new AbortController();
+      const pass = async (call: ToolCall, name: string) => {
+        const { content } = await dispatcher.dispatch({ name }, { parent: call });
+        call.signal.throwIfAborted();
+        return String(content);
+      };
+      const nests = (name: string, inner: string) =>
+        defineTool({ name, description: 'Makes a call.', execute: (_input, call) => pass(call, inner) });
+      const tools = [
+        nests('outer', deep === 1 ? 'stuck' : 'middle'),
+        nests('middle', 'stuck'),
+        defineTool({ name: 'stuck', description: 'Hangs.', execute: () => new Promise<string>(() => {}) }),
+      ];
+      const dispatcher: Dispatcher = createDispatcher({ tools });
+      const outer = dispatcher.dispatch({ name: 'outer' }, { signal: controller.signal });
+      await turns();
+      controller.abort();
+      expect((await outer).error).toMatchObject({ code: 'cancelled', executed: 'unknown' });
+    },
+  );
+
   test('of a call that was aborted already is cancelled before it starts', async () => {
     const controller = new AbortController();
     let inner: ToolDispatchResult | undefined;

@@ -76,8 +76,9 @@ describe('a stream', () => {
     await stream.next();
     expect(begun).toBe(1);
     const left = dispatcher.stream({ name: 'tool' });
-    expect(await left.return(undefined as never)).toEqual({ done: true, value: undefined });
+    expect(await left.return()).toEqual({ done: true, value: undefined });
     expect(await left.next()).toEqual({ done: true, value: undefined });
+    expect((await left.result).error).toMatchObject({ code: 'cancelled', executed: 'no' });
     expect(begun).toBe(1);
   });
 
@@ -91,7 +92,7 @@ describe('a stream', () => {
       await turns();
       expect(yields).toBe(taken);
     }
-    await stream.return(undefined as never);
+    await stream.return();
   });
 
   test('answers several who ask at once in their order', async () => {
@@ -327,12 +328,12 @@ describe('leaving early', () => {
     const stream = dispatcher.stream({ name: 'tool' });
     await stream.next();
     await stream[Symbol.asyncDispose]();
-    await stream.return(undefined as never);
+    await stream.return();
     expect(seen).toEqual(['closed, aborted: true']);
     const whole = dispatcherOf(() => 'x').stream({ name: 'tool' });
     await whole.next();
     expect((await whole.next()).done).toBe(true);
-    expect(await whole.return(undefined as never)).toEqual({ done: true, value: undefined });
+    expect(await whole.return()).toEqual({ done: true, value: undefined });
   });
 
   test('leaves no listener on the signal of the caller, and other streams as they are', async () => {
@@ -355,7 +356,7 @@ describe('leaving early', () => {
     const stream = dispatcher.stream({ name: 'tool' }, { signal: controller.signal });
     await stream.next();
     expect(listeners).toBe(1);
-    await stream.return(undefined as never);
+    await stream.return();
     expect(listeners).toBe(0);
     expect((await other.next()).value).toEqual(text('b'));
     expect((await other.next()).done).toBe(true);
@@ -452,7 +453,7 @@ describe('an abort', () => {
     storage.run('somebody else', () => controller.abort());
     await turns();
     expect(seen.sort()).toEqual(['finally caller', 'listener caller']);
-    await stream.return(undefined as never);
+    await stream.return();
   });
 });
 

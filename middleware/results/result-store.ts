@@ -102,9 +102,11 @@ export const MAX_ID = 200;
 /** @internal What became of a text that was to be kept. */
 export type Kept = { readonly id: string } | { readonly fault: string };
 
-/** @internal Gives the text of an answer to a store. A store that throws, hangs or answers rubbish is a fault and no failure. */
+/**
+ * @internal Gives the text of an answer to a store. A store that throws, hangs or answers rubbish is a fault and no failure. That of a
+ * call that was aborted has to answer at once.
+ */
 export function keep(store: ResultStore, text: string, call: ToolCall, limitMs: number): MaybePromise<Kept> {
-  if (call.aborted) return { fault: 'the call was aborted' };
   const { id: toolCallId, toolName, context } = call;
   try {
     const answer: unknown = store.put(text, { sessionId: context.sessionId, toolName, toolCallId });

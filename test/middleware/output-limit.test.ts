@@ -661,22 +661,26 @@ describe('a store is not asked', () => {
   });
 });
 
-test('a store is not asked for a call that was aborted', async () => {
+test.each<[string, ResultStore['put'], string]>([
+  ['keeps', () => 'an id', 'The whole text is kept as "an id".'],
+  ['is not waited for with', async () => 'an id', 'The whole text could not be kept: the call was aborted.'],
+  ['may fail with', async () => raise('no'), 'The whole text could not be kept: the call was aborted.'],
+])('a store %s the text of a call that was aborted', async (_, put, note) => {
   const controller = new AbortController();
-  const put = () => raise('asked');
   const work = defineTool({
     name: 'work',
     description: 'Works.',
-    execute: () => {
+    async *execute() {
+      yield 'x'.repeat(1000);
       controller.abort();
-      return 'x'.repeat(1000);
+      yield 'y';
     },
   });
-  const { seen, look } = lookout();
-  const middleware = [look('passed'), outputLimit({ store: { put, read: () => undefined }, limit: 300 })];
-  await createDispatcher({ tools: [work], middleware }).dispatch({ name: 'work' }, { signal: controller.signal });
-  await turns();
-  expect(seen['passed']?.notes[1]?.message).toBe('The whole text could not be kept: the call was aborted.');
+  const middleware = [outputLimit({ store: { put, read: () => undefined }, limit: 300 })];
+  const dispatcher = createDispatcher({ tools: [work], middleware });
+  const { content, notes } = await dispatcher.dispatch({ name: 'work' }, { signal: controller.signal });
+  expect(content).toMatch(/^x/);
+  expect(notes?.map(({ message }) => message)).toContain(note);
 });
 
 test('a store may answer with anything that can be awaited', async () => {
