@@ -222,7 +222,7 @@ class OnionDispatcher implements Dispatcher {
     if (list.length === 1 && options === NO_OPTIONS) return [await this.dispatch(list[0] as ToolCallRequest)];
     let own: BatchOptions;
     try {
-      own = checkedBatchOptions(options);
+      own = checkedBatchOptions(options, list.length);
     } catch (thrown) {
       const batch = new Batch(list, NO_OPTIONS, this.#host);
       return list.map((request, place) => this.#unusable(request, this.#host.now(), thrown, batch, place));

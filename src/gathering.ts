@@ -27,7 +27,7 @@ export class Gathered implements ToolOutput {
   }
 }
 
-/** An answer that comes piece by piece: text joins the text before it, and data stands on a line of its own. */
+/** An answer that comes piece by piece: text joins the text before it, and data begins a new line after data. */
 export class Gathering {
   readonly #parts: ContentPart[] = [];
   /** The text that what comes may join: the first piece of it as it was, and all of it. */

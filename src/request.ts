@@ -109,9 +109,16 @@ export function checkedStreamOptions(options: StreamOptions): StreamOptions {
 }
 
 /** A copy of the options of a batch. @throws UnusableCall naming the option and what is allowed. */
-export function checkedBatchOptions(options: BatchOptions): BatchOptions {
+export function checkedBatchOptions(options: BatchOptions, count: number): BatchOptions {
   const own: BatchOptions = checkedCopy('dispatchAll', options, BATCH_OPTIONS);
-  return own.earlier === undefined ? own : { ...own, earlier: copyOfList(own.earlier) };
+  if (own.earlier === undefined) return own;
+  const earlier = copyOfList(own.earlier);
+  // Of other calls, then: to run these as if nothing had been would run some a second time.
+  if (earlier.length > count)
+    throw new UnusableCall(
+      `Option "earlier" of dispatchAll must have a place for each call, not ${earlier.length} for ${count}.`,
+    );
+  return { ...own, earlier };
 }
 
 function checkedCopy<Options extends DispatchOptions>(owner: string, options: Options, checks: OptionChecks): Options {

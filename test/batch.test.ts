@@ -358,6 +358,11 @@ describe('options', () => {
     ['onResult', { onResult: 7 }, 'Option "onResult" of dispatchAll must be a function'],
     ['earlier', { earlier: {} }, 'Option "earlier" of dispatchAll must be an array of results'],
     ['signal', { signal: 7 }, 'Option "signal" of dispatchAll must be an AbortSignal'],
+    [
+      'earlier, for more calls',
+      { earlier: [undefined, undefined, undefined] },
+      'must have a place for each call, not 3 for 2',
+    ],
     ['another', { parallel: true }, 'dispatchAll has no option "parallel". Its options: signal, '],
     ['no object', 'fast', 'dispatchAll takes its options as an object'],
   ])('a wrong %s refuses each call, and says what is allowed', async (_, options, message) => {
