@@ -108,7 +108,9 @@ export function listOf(requests: readonly ToolCallRequest[] | null | undefined):
   try {
     if (!Array.isArray(requests)) return [requests ?? []].flat();
     if (requests.length > MOST_CALLS) return [UNREADABLE];
-    return Array.from({ length: requests.length }, (_, place) => readItem(requests, place));
+    const list: ToolCallRequest[] = [];
+    for (let place = 0; place < requests.length; place++) list.push(readItem(requests, place));
+    return list;
   } catch {
     return [UNREADABLE];
   }

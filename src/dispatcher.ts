@@ -44,7 +44,7 @@ import { isScheduling } from './schedule.ts';
 import { CLOSED, type DrainOptions, type DrainReport, shutDown } from './shut-down.ts';
 import { CallStream, type StreamedCall, type ToolStream } from './stream.ts';
 import type { Tool } from './tool.ts';
-import { type Begun, inWaves } from './waves.ts';
+import { type Begun, inOrder, inWaves } from './waves.ts';
 
 /** What a dispatcher is made of. */
 export interface DispatcherOptions {
@@ -258,7 +258,7 @@ class OnionDispatcher implements Dispatcher {
   ): Promise<readonly ToolDispatchResult[]> {
     const begun = requests.map((request, place) => this.#beginInBatch(request, options, batch, place));
     // Where a layer gives turns, it knows more than could be known here.
-    if (this.#isScheduled) return Promise.all(begun.map(this.#resultOf));
+    if (this.#isScheduled) return inOrder(begun.map(this.#resultOf));
     const run = (each: Begun, isLate: boolean) => {
       if (isLate && ToolCall.is(each)) ToolCall.scope(each).dispatch.endWaiting();
       return this.#resultOf(each);

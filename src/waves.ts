@@ -28,9 +28,15 @@ export async function inWaves(
     const wave = begun.slice(from, end);
     const given =
       wave.length > limit ? await pooled(wave, limit, run, from > 0) : wave.map((each) => run(each, from > 0));
-    for (const each of given.some(isPromise) ? await Promise.all(given) : given)
-      results.push(each as ToolDispatchResult);
+    for (const result of await inOrder(given)) results.push(result);
   }
+  return results;
+}
+
+/** The results of calls that run already. None rejects, so one is awaited after the other, which costs less than `Promise.all`. */
+export async function inOrder(given: readonly MaybePromise<ToolDispatchResult>[]): Promise<ToolDispatchResult[]> {
+  const results: ToolDispatchResult[] = [];
+  for (const each of given) results.push(isPromise(each) ? await each : each);
   return results;
 }
 
