@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { directoryStore, type ResultStore } from 'toolonion/middleware';
 import { directories } from '../support/directories.ts';
@@ -147,18 +147,29 @@ test('where the limits cannot be kept nothing is, or the directory would grow wi
   expect(readdirSync(path)).toEqual([]);
 });
 
-// The superuser may write everywhere.
-(process.getuid?.() === 0 ? test.skip : test)(
-  'a directory that has become read-only refuses, and is read',
-  async () => {
-    const path = directory();
-    const store = directoryStore(path);
-    const id = await put(store, 'abc');
-    chmodSync(path, 0o500);
+test('a directory that has become read-only refuses, and is read', async () => {
+  const path = directory();
+  const store = directoryStore(path);
+  const id = await put(store, 'abc');
+  chmodSync(fileIn(path), 0o444);
+  chmodSync(path, 0o555);
+  chmodSync(dirname(path), 0o711);
+  await asOrdinaryUser(async () => {
     await expect(put(store, 'def')).rejects.toMatchObject({ code: 'EACCES' });
     expect(await kept(store, id)).toBe('abc');
-  },
-);
+  });
+});
+
+/** The superuser may write everywhere. */
+async function asOrdinaryUser(work: () => Promise<void>): Promise<void> {
+  if (process.geteuid?.() !== 0) return work();
+  process.seteuid?.(65_534);
+  try {
+    await work();
+  } finally {
+    process.seteuid?.(0);
+  }
+}
 
 test('a thousand results at once are kept within the limits, and nothing half-written is left', async () => {
   const path = directory();
