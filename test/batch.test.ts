@@ -68,11 +68,7 @@ describe('without a schedule layer', () => {
       next(call.tool === undefined ? call.with({ tool: call.tools.get('write') as never }) : call);
     const { work, dispatcher } = setUp(reroute);
     const batch = dispatcher.dispatchAll(calls('read a', 'writes b', 'read c'));
-    for (const id of ['a', 'b', 'c']) {
-      await turns();
-      expect(work.running).toEqual([id]);
-      work.end(id);
-    }
+    await work.runOneByOne('a', 'b', 'c');
     await batch;
   });
 

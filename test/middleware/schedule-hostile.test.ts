@@ -264,11 +264,7 @@ describe('a layer outside', () => {
     const batch = dispatcher.dispatchAll(calls('write held1', 'write b'));
     await turns();
     open('held1');
-    for (const id of ['b', 'held1']) {
-      await turns();
-      expect(work.running).toEqual([id]);
-      work.end(id);
-    }
+    await work.runOneByOne('b', 'held1');
     await batch;
   });
 });
@@ -291,11 +287,7 @@ describe('a turn lasts as long as the calls that its tool made and did not wait 
       const dispatcher: Dispatcher = createDispatcher({ tools, middleware: [schedule(options)] });
       expect(await dispatcher.dispatch({ name: `level${depth - 1}` })).toMatchObject({ content: 'gone' });
       const other = dispatcher.dispatch(callOf(`${kind} other`));
-      for (const id of ['nested', 'other']) {
-        await turns();
-        expect(work.running).toEqual([id]);
-        work.end(id);
-      }
+      await work.runOneByOne('nested', 'other');
       await other;
     }
   });
@@ -360,11 +352,7 @@ describe('what the host is asked', () => {
       middleware: [schedule({ scope: () => value })],
     });
     const batch = dispatcher.dispatchAll(calls('read a', 'odd b', 'odd c', 'read d'));
-    for (const id of ['a', 'b', 'c', 'd']) {
-      await turns();
-      expect(work.running).toEqual([id]);
-      work.end(id);
-    }
+    await work.runOneByOne('a', 'b', 'c', 'd');
     expect((await batch).map(({ content }) => content)).toEqual(['a', 'b', 'c', 'd']);
   });
 });

@@ -162,11 +162,7 @@ describe('what tools say', () => {
     const tools = [work.tool('odd', traits), work.tool('read', { concurrencySafe: true })];
     const dispatcher = createDispatcher({ tools, middleware: [validation(), schedule()] });
     const batch = dispatcher.dispatchAll(calls('read a', 'odd b', 'odd c', 'read d'));
-    for (const id of ['a', 'b', 'c', 'd']) {
-      await turns();
-      expect(work.running).toEqual([id]);
-      work.end(id);
-    }
+    await work.runOneByOne('a', 'b', 'c', 'd');
     expect((await batch).map(({ content }) => content)).toEqual(['a', 'b', 'c', 'd']);
   });
 

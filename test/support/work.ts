@@ -1,4 +1,5 @@
 import { defineTool, type Tool, type ToolCallRequest, type ToolDefinition } from 'toolonion';
+import { turns } from './manual-clock.ts';
 
 /** Tools whose runs begin and end when a test says so, and a record of when they did. */
 export class Work {
@@ -39,6 +40,16 @@ export class Work {
       if (end === undefined)
         throw new Error(`${id} is not running; those that are: ${this.running.join(' ') || 'none'}`);
       end();
+    }
+  }
+
+  /** Has these runs one after the other, and fails where one is beside another. */
+  async runOneByOne(...ids: readonly string[]): Promise<void> {
+    for (const id of ids) {
+      await turns();
+      const running = this.running.join(' ') || 'none';
+      if (running !== id) throw new Error(`${id} should be running alone; those that are: ${running}`);
+      this.end(id);
     }
   }
 
