@@ -4,11 +4,14 @@ import { AbortReason, printable, toolError } from './error.ts';
 import { copyJson } from './json.ts';
 import { isOutcome, type RequestedCall, type ToolDispatchResult } from './outcome.ts';
 import { type BatchOptions, MOST_CALLS, requestedIn, type ToolCallRequest, UnusableCall } from './request.ts';
+import { NO_SEAT, type Seated } from './roster.ts';
 import type { Schedule } from './schedule.ts';
 import { Slots } from './slots.ts';
 
 /** Calls that came together. */
-export class Batch {
+export class Batch implements Seated {
+  /** Where it is among the batches under way. */
+  seat: number = NO_SEAT;
   /** Ids that no call may have any more: of calls in sequence that have been answered, and of those of an earlier run. */
   readonly givenIds: Set<string> = new Set();
   /** For how many may run at once in a schedule; waves count by themselves. */

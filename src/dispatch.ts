@@ -1,4 +1,4 @@
-import { type AbortListener, listen, unlisten } from './abort-listeners.ts';
+import { type AbortListener, type Listening, listen, unlisten } from './abort-listeners.ts';
 import type { MalformedArguments } from './arguments.ts';
 import type { Batch } from './batch.ts';
 import { ToolCall } from './call.ts';
@@ -10,6 +10,7 @@ import type { SettleListener } from './keeper.ts';
 import type { DispatchNote, RequestedCall, ToolOutcome } from './outcome.ts';
 import type { ReadonlyToolRegistry } from './registry.ts';
 import type { DispatchOptions } from './request.ts';
+import { NO_SEAT, type Seated } from './roster.ts';
 import { Scope } from './scope.ts';
 import type { Turn } from './turn.ts';
 
@@ -36,7 +37,7 @@ export interface Preparation {
 }
 
 /** What all views of one call share: what was fixed at the edge, and where the dispatch stands. */
-export class Dispatch implements Guard, AbortListener, SettleListener {
+export class Dispatch implements Guard, AbortListener, SettleListener, Seated {
   readonly scope: Scope;
   depth: number = BEFORE_FIRST_LAYER;
   pending: Pending | undefined = undefined;
@@ -52,11 +53,14 @@ export class Dispatch implements Guard, AbortListener, SettleListener {
   ended: Executed = 'no';
   /** Whether a call that its tool made was answered for, and may still be running. */
   #mayRunInside = false;
+  #listening: Listening | undefined = undefined;
   /** Whether anybody outside can abort it. */
   isAbortable: boolean;
   /** The calls it came with, and its place among them. */
   batch: Batch | undefined = undefined;
   place = 0;
+  /** Where it is among the calls under way. */
+  seat: number = NO_SEAT;
   /** Who takes parts and signs of life before the outcome is there. */
   delivery: Delivery | undefined = undefined;
   /** Where a schedule has it wait for its turn, or expects it. */
@@ -128,7 +132,11 @@ export class Dispatch implements Guard, AbortListener, SettleListener {
   race(outcome: Promise<ToolOutcome>): Promise<ToolOutcome> {
     if (!this.isAbortable) return outcome;
     const { signal, parent } = this.options;
-    if (signal !== undefined) this.host.tell('The signal', () => listen(signal, this));
+    if (signal !== undefined) {
+      this.host.tell('The signal', () => {
+        this.#listening = listen(signal, this);
+      });
+    }
     if (parent !== undefined) ToolCall.scope(parent).adopt(this.scope);
     const raced = this.scope.follow(outcome, this) as Promise<ToolOutcome>;
     if (this.callerAborted) this.signalAborted();
@@ -154,7 +162,9 @@ export class Dispatch implements Guard, AbortListener, SettleListener {
   /** Nobody outside can abort it any more. */
   settled(): void {
     const { signal, parent } = this.options;
-    if (signal !== undefined) this.host.tell('The signal', () => unlisten(signal, this));
+    const listening = this.#listening;
+    if (signal !== undefined && listening !== undefined)
+      this.host.tell('The signal', () => unlisten(signal, listening));
     if (parent !== undefined) ToolCall.scope(parent).disown(this.scope);
   }
 }

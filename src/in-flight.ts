@@ -1,13 +1,17 @@
 import type { Batch } from './batch.ts';
 import type { Dispatch } from './dispatch.ts';
 import type { AbortReason } from './error.ts';
+import { Roster } from './roster.ts';
+
+/** So many calls are asked one by one for their ids. */
+const FEW = 16;
 
 /** The calls under way, by their ids, and the batches that have calls to come. */
 export class InFlight {
-  // One call at a time is the usual case, and a Map that fills and empties again and again is forever rebuilt.
-  #alone: Dispatch | undefined = undefined;
-  readonly #others = new Map<string, Dispatch>();
-  readonly #batches = new Set<Batch>();
+  readonly #dispatches = new Roster<Dispatch>();
+  readonly #batches = new Roster<Batch>();
+  /** Their ids, where they are many. */
+  #ids: Set<string> | undefined = undefined;
   #closed = false;
   #answers = 0;
   #whenEmpty: (() => void)[] = [];
@@ -18,7 +22,7 @@ export class InFlight {
   }
 
   get isEmpty(): boolean {
-    return this.#alone === undefined && this.#others.size === 0 && this.#batches.size === 0;
+    return this.#dispatches.size === 0 && this.#batches.size === 0;
   }
 
   /** Whether no further call is to run. */
@@ -27,17 +31,21 @@ export class InFlight {
   }
 
   has(id: string): boolean {
-    return id === this.#alone?.id || this.#others.has(id);
+    if (this.#ids !== undefined) return this.#ids.has(id);
+    for (let place = 0; place < this.#dispatches.size; place++) if (this.#dispatches.at(place).id === id) return true;
+    return false;
   }
 
   add(dispatch: Dispatch): void {
-    if (this.#alone === undefined) this.#alone = dispatch;
-    else this.#others.set(dispatch.id, dispatch);
+    this.#dispatches.add(dispatch);
+    if (this.#ids !== undefined) this.#ids.add(dispatch.id);
+    else if (this.#dispatches.size > FEW) this.#ids = new Set(this.#dispatches.members.map(({ id }) => id));
   }
 
   delete(dispatch: Dispatch): void {
-    if (dispatch === this.#alone) this.#alone = undefined;
-    else this.#others.delete(dispatch.id);
+    this.#dispatches.delete(dispatch);
+    if (this.#dispatches.size === 0) this.#ids = undefined;
+    else this.#ids?.delete(dispatch.id);
     if (!this.#closed) return;
     this.#answers++;
     this.#tellIfEmpty();
@@ -54,8 +62,8 @@ export class InFlight {
 
   /** Aborts all that is under way. Gives what it was. */
   stop(reason: AbortReason): readonly Dispatch[] {
-    const dispatches = [...(this.#alone === undefined ? [] : [this.#alone]), ...this.#others.values()];
-    for (const batch of this.#batches) batch.stop(reason);
+    const dispatches = this.#dispatches.members;
+    for (const batch of this.#batches.members) batch.stop(reason);
     for (const dispatch of dispatches) dispatch.stop(reason);
     return dispatches;
   }

@@ -11,8 +11,8 @@ export class Lane {
   #last: Turn | undefined = undefined;
   /** The first that is not open. */
   #frontier: Turn | undefined = undefined;
-  /** Open turns with keys, in order: nobody knows what an earlier one that is still coming will ask for. */
-  readonly #keyed = new Set<Turn>();
+  /** Behind the open ones with keys that have been told: in order, for nobody knows what one that is still coming will ask for. */
+  #untold: Turn | undefined = undefined;
 
   constructor(scope: unknown) {
     this.scope = scope;
@@ -29,8 +29,7 @@ export class Lane {
   /** One whose tool is not what was expected, when it was open already: it waits for whatever runs, and holds up the rest. */
   demote(turn: Turn): void {
     const frontier = this.#frontier;
-    this.#unlink(turn);
-    this.#keyed.delete(turn);
+    this.remove(turn);
     turn.isOpen = false;
     this.#insert(turn, frontier);
   }
@@ -50,19 +49,20 @@ export class Lane {
     if (next === undefined) this.#last = turn;
     else next.previous = turn;
     if (this.#frontier === next) this.#frontier = turn;
+    if (this.#untold === next) this.#untold = turn;
   }
 
   remove(turn: Turn): void {
-    if (this.#frontier === turn) this.#frontier = turn.next;
-    this.#unlink(turn);
-    this.#keyed.delete(turn);
-  }
-
-  #unlink({ previous, next }: Turn): void {
+    const { previous, next } = turn;
+    if (this.#frontier === turn) this.#frontier = next;
+    if (this.#untold === turn) this.#untold = next;
     if (previous === undefined) this.#first = next;
     else previous.next = next;
     if (next === undefined) this.#last = previous;
     else next.previous = previous;
+    // What has gone keeps no other from being collected.
+    turn.previous = undefined;
+    turn.next = undefined;
   }
 
   /** Opens what may be opened, and tells of those that wait for nothing in this lane any more. */
@@ -70,13 +70,12 @@ export class Lane {
     for (let turn = this.#frontier; turn !== undefined && this.#mayOpen(turn); turn = this.#frontier) {
       this.#frontier = turn.next;
       turn.isOpen = true;
-      if (turn.isKeyed) this.#keyed.add(turn);
-      else if (turn.stage === 'waiting') ready(turn);
+      if (!turn.isKeyed && turn.stage === 'waiting') ready(turn);
     }
-    for (const turn of this.#keyed) {
-      if (turn.stage === 'coming') return;
-      this.#keyed.delete(turn);
-      ready(turn);
+    for (let turn = this.#untold; turn?.isOpen === true; turn = this.#untold) {
+      if (turn.isKeyed && turn.stage === 'coming') return;
+      this.#untold = turn.next;
+      if (turn.isKeyed) ready(turn);
     }
   }
 

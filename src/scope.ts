@@ -6,6 +6,7 @@ import { ABANDONED, type Guard, NO_ANSWER } from './guard.ts';
 import { Follower, type Keeper, type SettleListener } from './keeper.ts';
 import { isPromise, type MaybePromise } from './maybe-promise.ts';
 import { noteExceeded, type ToolOutcome } from './outcome.ts';
+import { NO_SEAT, Roster, type Seated } from './roster.ts';
 
 const abandoned: Guard = Object.freeze({
   depth: ABANDONED,
@@ -25,13 +26,12 @@ class Waiters {
   controller: AbortController | undefined = undefined;
   abortSignal: ((reason: unknown) => void) | undefined = undefined;
   /** Scopes inside this one, and the dispatches that a tool in here has begun. */
-  children: Scope[] | undefined = undefined;
+  children: Roster<Scope> | undefined = undefined;
   /** Whoever waits in here for something else than the tool. */
   listener: AbortListener | undefined = undefined;
 }
 
 const NOBODY = new Waiters();
-const OUTSIDE = -1;
 
 /** A keeper that knows which layer its promise has been passed on to. */
 type ToolKeeper = Keeper & { readonly owner: number };
@@ -41,7 +41,7 @@ type ToolKeeper = Keeper & { readonly owner: number };
  * tree, and an abort reaches all below, nested dispatches included. Most calls are over before anything could wait for an abort,
  * so a scope joins the tree only when something in it does wait, and makes an AbortController only when `signal` is read.
  */
-export class Scope {
+export class Scope implements Seated {
   readonly dispatch: Dispatch;
   readonly #parent: Scope | undefined;
   readonly #depth: number;
@@ -52,7 +52,7 @@ export class Scope {
   #abandoned = false;
   #waiters: Waiters | undefined = undefined;
   /** Its place among the children of the scope around it. */
-  #place: number = OUTSIDE;
+  seat: number = NO_SEAT;
 
   /** Without a parent it is the whole of a dispatch. */
   constructor(dispatch: Dispatch, parent: Scope | undefined, depth: number, limitMs: number | undefined) {
@@ -139,14 +139,13 @@ export class Scope {
   }
 
   #spread(reason: unknown, graceMs: number): void {
-    const { keeper, follower, abortSignal, children = [], listener } = this.#waiters ?? NOBODY;
+    const { keeper, follower, abortSignal, children, listener } = this.#waiters ?? NOBODY;
     if (this.#abortion === undefined) {
       this.#abortion = { reason, graceMs };
       abortSignal?.(reason);
       listener?.signalAborted();
     }
-    // A copy: what an abort wakes may end its scope.
-    for (const child of [...children]) child.#spread(reason, graceMs);
+    for (const child of children?.members ?? []) child.#spread(reason, graceMs);
     keeper?.abort(graceMs);
     follower?.abort(graceMs);
   }
@@ -207,7 +206,7 @@ export class Scope {
 
   #join(): Waiters {
     if (this.#waiters === undefined) this.#waiters = new Waiters();
-    if (this.#place === OUTSIDE && this.#parent !== undefined) this.#parent.adopt(this);
+    if (this.seat === NO_SEAT && this.#parent !== undefined) this.#parent.adopt(this);
     return this.#waiters;
   }
 
@@ -219,17 +218,11 @@ export class Scope {
   /** Makes an abort of this scope reach another, which may be another dispatch's. */
   adopt(child: Scope): void {
     const waiters = this.#join();
-    if (waiters.children === undefined) waiters.children = [child];
-    else waiters.children.push(child);
-    child.#place = waiters.children.length - 1;
+    waiters.children ??= new Roster();
+    waiters.children.add(child);
   }
 
   disown(child: Scope): void {
-    const last = child.#place === OUTSIDE ? undefined : this.#waiters?.children?.pop();
-    if (last !== undefined && last !== child) {
-      this.#waiters?.children?.splice(child.#place, 1, last);
-      last.#place = child.#place;
-    }
-    child.#place = OUTSIDE;
+    this.#waiters?.children?.delete(child);
   }
 }
