@@ -133,6 +133,10 @@ const NO_OPTIONS: DispatchOptions = Object.freeze({});
 /** Times `generateId` may give an id that is taken before nanoid is used. */
 const ID_ATTEMPTS = 10;
 
+function alone(result: ToolDispatchResult): readonly ToolDispatchResult[] {
+  return [result];
+}
+
 class OnionDispatcher implements Dispatcher {
   readonly middleware: readonly Middleware[];
   readonly middlewareNames: readonly string[];
@@ -213,13 +217,20 @@ class OnionDispatcher implements Dispatcher {
     return taker && new Delivery(taker);
   }
 
-  async dispatchAll(
+  dispatchAll(
     requests: readonly ToolCallRequest[],
     options: BatchOptions = NO_OPTIONS,
   ): Promise<readonly ToolDispatchResult[]> {
     const list = listOf(requests);
     // Most turns have one call, which needs nothing to keep it apart from others.
-    if (list.length === 1 && options === NO_OPTIONS) return [await this.dispatch(list[0] as ToolCallRequest)];
+    if (list.length === 1 && options === NO_OPTIONS) return this.dispatch(list[0] as ToolCallRequest).then(alone);
+    return this.#dispatchBatch(list, options);
+  }
+
+  async #dispatchBatch(
+    list: readonly ToolCallRequest[],
+    options: BatchOptions,
+  ): Promise<readonly ToolDispatchResult[]> {
     let own: BatchOptions;
     try {
       own = checkedBatchOptions(options, list.length);
