@@ -173,6 +173,10 @@ class OnionDispatcher implements Dispatcher {
   }
 
   dispatch(request: ToolCallRequest, options: DispatchOptions = NO_OPTIONS): Promise<ToolDispatchResult> {
+    return Promise.resolve(this.#dispatch(request, options));
+  }
+
+  #dispatch(request: ToolCallRequest, options: DispatchOptions): MaybePromise<ToolDispatchResult> {
     const startedAt = this.#host.now();
     let call: ToolCall;
     try {
@@ -182,9 +186,9 @@ class OnionDispatcher implements Dispatcher {
         call = this.#begin(startedAt, request, own, this.#deliveryTo(own));
       }
     } catch (thrown) {
-      return Promise.resolve(this.#unusable(request, startedAt, thrown));
+      return this.#unusable(request, startedAt, thrown);
     }
-    return Promise.resolve(this.#run(call));
+    return this.#run(call);
   }
 
   stream(request: ToolCallRequest, options: StreamOptions = NO_OPTIONS): ToolStream {
@@ -223,8 +227,9 @@ class OnionDispatcher implements Dispatcher {
   ): Promise<readonly ToolDispatchResult[]> {
     const list = listOf(requests);
     // Most turns have one call, which needs nothing to keep it apart from others.
-    if (list.length === 1 && options === NO_OPTIONS) return this.dispatch(list[0] as ToolCallRequest).then(alone);
-    return this.#dispatchBatch(list, options);
+    if (list.length !== 1 || options !== NO_OPTIONS) return this.#dispatchBatch(list, options);
+    const result = this.#dispatch(list[0] as ToolCallRequest, options);
+    return isPromise(result) ? result.then(alone) : Promise.resolve([result]);
   }
 
   async #dispatchBatch(

@@ -11,7 +11,7 @@ export interface Seated {
  *
  * For members that live a short time in a roster that lives long. A Set or a Map makes itself a new table now and then, and the old one
  * keeps pointing to the new one and to what it held: once one of them is in the old space, all that follow, and all they held, outlive
- * every scavenge. That was a third of what calls cost that run side by side.
+ * every scavenge. That was a third of what a call cost that ran beside others (bench/README.md, Batches).
  */
 export class Roster<Member extends Seated> {
   readonly #members: Member[] = [];

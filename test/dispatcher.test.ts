@@ -20,6 +20,7 @@ import {
 } from 'toolonion';
 import { allowAll, standard } from 'toolonion/middleware';
 import { ManualClock, turns } from './support/manual-clock.ts';
+import { calls, Work } from './support/work.ts';
 
 const echo = defineTool({
   name: 'echo',
@@ -152,6 +153,31 @@ describe('ids', () => {
     ]);
     expect(await dispatcher.dispatch({ id: 'c1', name: 'waiting' })).toMatchObject({ toolCallId: 'c1', notes: [] });
   });
+
+  test.each([1, 16, 17, 100])(
+    'an id is taken as long as its call is one of %i under way, and free afterwards',
+    async (count) => {
+      const work = new Work();
+      const dispatcher = createDispatcher({ tools: [work.tool('read')], generateId: () => 'made' });
+      const asked = calls(...Array.from({ length: count }, (_, n) => `read call_${n}`));
+      const idOfAnother = async (id: string) => (await dispatcher.dispatch({ id, name: 'gone' })).toolCallId;
+      const idsNow = () => Promise.all(asked.map(({ id = '' }) => idOfAnother(id)));
+      const underWay = asked.map((call) => dispatcher.dispatch(call));
+      await turns();
+      expect(await idsNow()).toEqual(asked.map(() => 'made'));
+      // The last, the first, and what has taken the place of one that has gone.
+      const order = [...asked.keys()].reverse();
+      const ended = new Set<string>();
+      for (const n of new Set([...order.slice(0, 1), ...order.slice(-1), ...order])) {
+        work.end(`call_${n}`);
+        await underWay[n];
+        ended.add(`call_${n}`);
+        expect((await idsNow()).filter((id) => id !== 'made')).toEqual(
+          asked.flatMap(({ id = '' }) => (ended.has(id) ? [id] : [])),
+        );
+      }
+    },
+  );
 
   test('a derived dispatcher knows the ids in flight of the one it came from', async () => {
     const waiting = defineTool({ name: 'waiting', description: 'Waits.', execute: () => turns(1) });
