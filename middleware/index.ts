@@ -1,8 +1,9 @@
+export type { ApprovalRequest, Approver } from '../src/index.ts';
 export { type CallLogger, type LoggingOptions, logging } from './logging.ts';
 export { type OrderWarning, orderWarnings } from './order.ts';
 export { type OutputLimitOptions, outputLimit } from './output-limit.ts';
 export { type OutputValidationOptions, outputValidation } from './output-validation.ts';
-export { type ApprovalRequest, type Approver, type PermissionOptions, permission } from './permission.ts';
+export { type PermissionOptions, permission } from './permission.ts';
 export {
   allowAll,
   denyAll,

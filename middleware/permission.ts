@@ -1,15 +1,18 @@
 import pTimeout from 'p-timeout';
 import {
   AbortReason,
+  type Approver,
+  approvedBy,
   checkOptions,
   type DispatchNote,
   deepFreeze,
   failure,
   isFunction,
+  isJudged,
   isLimitMs,
   isPromise,
   type JsonObject,
-  type JsonValue,
+  judged,
   type MaybePromise,
   type Middleware,
   type Next,
@@ -21,7 +24,6 @@ import {
   suspended,
   type Tool,
   type ToolCall,
-  type ToolContext,
   type ToolError,
   type ToolOutcome,
   timersOf,
@@ -42,24 +44,6 @@ import {
   strictest,
   type Verdict,
 } from './permission-rules.ts';
-
-/** What an approver is shown. */
-export interface ApprovalRequest {
-  readonly toolCallId: string;
-  /** The tool that will run. */
-  readonly tool: Tool;
-  /** The arguments, frozen, of the call that will run: as they were sent, or edited. */
-  readonly input: JsonValue;
-  /** The same as the tool will receive them, after the schema's defaults and transforms; what is no JSON is shown as `toJson` shows it. */
-  readonly parsed: JsonValue;
-  readonly prompt: string;
-  readonly context: ToolContext;
-  /** Aborts when the answer is no longer waited for: the call was aborted, or the time is up. */
-  readonly signal: AbortSignal;
-}
-
-/** Answers for a person: yes, no, or a check (deny with a reason, modify the arguments). */
-export type Approver = (request: ApprovalRequest) => MaybePromise<boolean | PermissionCheck>;
 
 /** Options of `permission`. */
 export interface PermissionOptions {
@@ -105,7 +89,7 @@ export function permission(options: PermissionOptions = {}): Middleware {
     if (refusal !== undefined) return refusal;
     if (call.aborted) return stopped(call);
     const verdict = judge(call);
-    return verdict === ALLOWED ? next(call) : gate(call, next, verdict);
+    return verdict === ALLOWED && !isJudged(call) ? next(call) : gate(call, next, verdict);
   });
 
   /** Where a verdict becomes an outcome. */
@@ -114,8 +98,12 @@ export function permission(options: PermissionOptions = {}): Middleware {
     const { call, edits, notes } = edited;
     if (call.aborted) return stopped(call);
     if (verdict.type === 'suspend') return suspended(call, verdict.control);
-    const outcome = verdict.type === 'allow' ? await next(call) : failure(call, errorOf(call, verdict));
+    const outcome = verdict.type === 'allow' ? await allowed(call, next) : failure(call, errorOf(call, verdict));
     return edits === 0 ? outcome : [...notes, editNote(call)].reduce(withNote, outcome);
+  }
+
+  function allowed(call: ToolCall, next: Next): MaybePromise<ToolOutcome> {
+    return isJudged(call) ? suspended(call, judged(call, { type: 'run', input: call.input })) : next(call);
   }
 
   /** Edits are made and judged before anybody is asked, so that people see what will run; their own need no second yes. */
@@ -135,7 +123,9 @@ export function permission(options: PermissionOptions = {}): Middleware {
     if (call.aborted) return fault('it was aborted');
     const { id: toolCallId, context, tool, clock, input } = call;
     if (context.isNonInteractive) return fault(told('nobody can be asked, as the session is non-interactive', prompt));
-    if (approver === undefined) return fault(told('nobody is there to be asked', prompt));
+    if (isJudged(call)) return { type: 'suspend', control: judged(call, { type: 'ask', prompt, input }) };
+    const asked = call.setting(approvedBy) ?? approver;
+    if (asked === undefined) return fault(told('nobody is there to be asked', prompt));
     const parsed = deepFreeze(jsonIn(call.parsed) ?? toJson(call.parsed));
     const scope = call.abortScope();
     const { signal } = scope.call;
@@ -148,7 +138,7 @@ export function permission(options: PermissionOptions = {}): Middleware {
     };
     const askedAt = clock.now();
     const answer = (async () => {
-      const said: unknown = await approver(request);
+      const said: unknown = await asked(request);
       // An approver that keeps the event loop busy lets no timer tell that it took too long.
       return clock.now() - askedAt > approvalLimitMs ? expire() : answerIn(said, call);
     })();

@@ -13,6 +13,7 @@ import { hostOf } from './host.ts';
 import { InFlight } from './in-flight.ts';
 import { invoke } from './invoke.ts';
 import type { JsonObject } from './json.ts';
+import { JUDGING, type Judgement, judgementIn } from './judgement.ts';
 import { isPromise, type MaybePromise } from './maybe-promise.ts';
 import { compose, type Middleware, type Next } from './middleware.ts';
 import {
@@ -75,6 +76,11 @@ export interface DispatcherOptions {
 export interface Dispatcher {
   /** Exactly one result, whatever the model, a tool or a middleware did. The promise never rejects. */
   dispatch(request: ToolCallRequest, options?: DispatchOptions): Promise<ToolDispatchResult>;
+  /**
+   * What would become of a call now, without running it: it passes through the layers as far as the gate, or to the tool. For runtimes that
+   * ask their user before they have a call dispatched. It promises nothing: the call is judged again when it is dispatched.
+   */
+  judge(request: ToolCallRequest, options?: StreamOptions): Promise<Judgement>;
   /**
    * A call as a generator: it yields the parts of the answer and the tool's signs of life as they come, and returns the result, which is
    * its `result` as well. It begins with the first `next`, and never throws. Whoever leaves early aborts the call.
@@ -189,6 +195,17 @@ class OnionDispatcher implements Dispatcher {
       return this.#unusable(request, startedAt, thrown);
     }
     return this.#run(call);
+  }
+
+  async judge(request: ToolCallRequest, options: StreamOptions = NO_OPTIONS): Promise<Judgement> {
+    const startedAt = this.#host.now();
+    try {
+      const own = checkedStreamOptions(options, 'judge');
+      const settings = [...(own.settings ?? []), JUDGING];
+      return judgementIn(await this.#run(this.#begin(startedAt, request, { ...own, settings }, undefined)));
+    } catch (thrown) {
+      return judgementIn(this.#unusable(request, startedAt, thrown));
+    }
   }
 
   stream(request: ToolCallRequest, options: StreamOptions = NO_OPTIONS): ToolStream {

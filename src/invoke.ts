@@ -4,6 +4,7 @@ import { AbortReason, printable, type ToolError, toolError, toToolError } from '
 import { Gathered, joined } from './gathering.ts';
 import type { Pending } from './guard.ts';
 import { isErrorLike } from './json.ts';
+import { isJudged, judged } from './judgement.ts';
 import { Keeper } from './keeper.ts';
 import { controlOf } from './layer.ts';
 import { isPromise, type MaybePromise } from './maybe-promise.ts';
@@ -27,6 +28,7 @@ export function invoke(call: ToolCall): MaybePromise<ToolOutcome> {
   const refusal = unrunnable(call);
   if (refusal !== undefined) return refusal;
   if (call.aborted) return stopped(call);
+  if (isJudged(call)) return suspended(call, judged(call, { type: 'run', input: call.input }));
   const { delivery } = ToolCall.scope(call).dispatch;
   if (delivery?.hasPassed === true && call.executed !== 'no') return delivery.outcome ?? notAgain(call);
   const validation = takeArguments(call);

@@ -38,7 +38,7 @@ export interface DispatchOptions {
   readonly onProgress?: (progress: Progress, call: ToolCall) => void;
 }
 
-/** What may be said of a call whose parts are streamed: all but the observers, for the stream yields what they would take. */
+/** What may be said of a call whose parts are streamed, or that is only judged: without observers: a stream yields what they would take. */
 export type StreamOptions = Omit<DispatchOptions, 'onPart' | 'onProgress'>;
 
 /** What may be said of calls that come together. */
@@ -103,9 +103,9 @@ export function checkedOptions(options: DispatchOptions): DispatchOptions {
   return checkedCopy('dispatch', options, OPTIONS);
 }
 
-/** A copy of the options of a stream. @throws UnusableCall naming the option and what is allowed. */
-export function checkedStreamOptions(options: StreamOptions): StreamOptions {
-  return checkedCopy('stream', options, STREAM_OPTIONS);
+/** A copy of the options of a stream, or of a judgement. @throws UnusableCall naming the option and what is allowed. */
+export function checkedStreamOptions(options: StreamOptions, owner: 'stream' | 'judge' = 'stream'): StreamOptions {
+  return checkedCopy(owner, options, STREAM_OPTIONS);
 }
 
 /** A copy of the options of a batch. @throws UnusableCall naming the option and what is allowed. */

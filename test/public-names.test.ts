@@ -7,10 +7,10 @@ import * as testing from 'toolonion/testing';
 
 const coreNames = `
   AbortReason HoldBack MAX_DELAY_MS MalformedArguments Passage PermissionCheck REDACTED ReadonlyToolRegistry Schedule TimeLimit ToolCall ToolContext
-  ToolFailure ToolOutput ToolRegistry after canonicalJson changedError checkOptions cloneJson closeDangling codeOf compose controlOf copyJson
+  ToolFailure ToolOutput ToolRegistry after approvedBy canonicalJson changedError checkOptions cloneJson closeDangling codeOf compose controlOf copyJson
   createDispatcher cutTexts deepFreeze defineTool describeError describePart extensionKey fail failure forModel interrupted
-  isBoolean isConcurrencySafe isContent isContentPart isCount isFunction isJsonLonger isLimit isLimitMs isListOf isOneOf isOutcome
-  isPlainObject isPromise isStandardSchema isTool jsonFaultIndex kindOf listed mapSubschemas mediaBytes named namespaced
+  isBoolean isConcurrencySafe isContent isContentPart isCount isFunction isJsonLonger isJudged isLimit isLimitMs isListOf isOneOf isOutcome
+  isPlainObject isPromise isStandardSchema isTool jsonFaultIndex judged kindOf listed mapSubschemas mediaBytes named namespaced
   nearestNames notFound perTool perToolCheck printable readJson redactor returnedValue settingKey shrinkJson
   similarity
   sizeOf stopped succeed suspended systemClock textOf timersOf toJson toOutput toToolError toolError unrunnable wildcard withNote

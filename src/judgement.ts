@@ -1,0 +1,41 @@
+import type { ToolCall } from './call.ts';
+import { type ControlSignal, controlSignal } from './control.ts';
+import type { JsonValue } from './json.ts';
+import type { ToolDispatchResult } from './outcome.ts';
+import { type SettingKey, settingKey } from './settings.ts';
+
+/** What a gate says of a call. */
+export type GateJudgement =
+  /** Nothing is known that keeps it from running, with these arguments. */
+  | { readonly type: 'run'; readonly input: JsonValue }
+  /** Somebody has to be asked whether it may run with these arguments. */
+  | { readonly type: 'ask'; readonly prompt: string; readonly input: JsonValue };
+
+/** What would become of a call. `answer`: it would be answered without being run, as where it is refused or its arguments are invalid. */
+export type Judgement = GateJudgement | { readonly type: 'answer'; readonly result: ToolDispatchResult };
+
+const judging: SettingKey<true> = settingKey<true>();
+
+/** What has a dispatch judge its call. */
+export const JUDGING = judging(true);
+
+const judgements = new WeakMap<ControlSignal, GateJudgement>();
+
+/** Whether a call is only judged, or belongs to one that is, and must not run. A gate then answers with what `judged` makes. */
+export function isJudged(call: ToolCall): boolean {
+  return call.setting(judging) === true || (call.parent !== undefined && isJudged(call.parent));
+}
+
+/** What stops a call that is only judged, with what a gate says of it: to be given to `suspended`. */
+export function judged(call: ToolCall, judgement: GateJudgement): ControlSignal {
+  const reason = 'The call was only judged.';
+  const control = controlSignal({ type: 'suspend', toolCallId: call.id, request: { reason, payload: judgement } });
+  judgements.set(control, judgement);
+  return control;
+}
+
+/** What came of a dispatch that only judged its call. */
+export function judgementIn(result: ToolDispatchResult): Judgement {
+  const judgement = result.control && judgements.get(result.control);
+  return judgement ?? { type: 'answer', result };
+}
