@@ -7,6 +7,7 @@ import {
   describeError,
   isBoolean,
   isJsonLonger,
+  isJudged,
   isPlainObject,
   isPromise,
   type JsonValue,
@@ -79,8 +80,8 @@ export function logging(options: LoggingOptions = {}): Middleware {
   const shortest = options.redact?.patterns === undefined ? SHORTEST_SECRET : 0;
 
   return named('logging', function logging(call, next) {
-    // Nothing is more severe: a logger that is off costs this question.
-    if (!isOn(logger, 'error')) return next(call);
+    // Nothing is more severe: a logger that is off costs this question. A call that is judged is logged when it is made.
+    if (!isOn(logger, 'error') || isJudged(call)) return next(call);
     const startedAt = call.clock.now();
     // A scope's outcome comes after an abort, too, whatever hangs inside.
     const scope = call.abortScope();

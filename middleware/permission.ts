@@ -112,24 +112,28 @@ export function permission(options: PermissionOptions = {}): Middleware {
     const found = await within(judged, checkLimitMs, call, 'its permission check');
     const asking = found.type === 'ask';
     if (asking && approved) return { edited, verdict: ALLOWED };
-    const verdict = asking ? await ask(call, found.prompt) : found;
+    const verdict = asking ? await ask(edited, found.prompt) : found;
     if (verdict.type !== 'modify') return { edited, verdict };
     if (edits === MAX_EDITS) return { edited, verdict: fault('its arguments were edited again and again') };
     const more = await within(edit(edited, verdict.input), checkLimitMs, call, 'the check of its edited arguments');
     return 'type' in more ? { edited, verdict: more } : decide(more, judge(more.call), asking);
   }
 
-  async function ask(call: ToolCall, prompt: string): Promise<Answer> {
+  async function ask({ call, edits }: Edited, prompt: string): Promise<Answer> {
     if (call.aborted) return fault('it was aborted');
     const { id: toolCallId, context, tool, clock, input } = call;
     if (context.isNonInteractive) return fault(told('nobody can be asked, as the session is non-interactive', prompt));
-    if (isJudged(call)) return { type: 'suspend', control: judged(call, { type: 'ask', prompt, input }) };
+    const isEdited = edits > 0;
     const asked = call.setting(approvedBy) ?? approver;
+    const hasApprover = asked !== undefined;
+    if (isJudged(call))
+      return { type: 'suspend', control: judged(call, { type: 'ask', prompt, input, isEdited, hasApprover }) };
     if (asked === undefined) return fault(told('nobody is there to be asked', prompt));
     const parsed = deepFreeze(jsonIn(call.parsed) ?? toJson(call.parsed));
     const scope = call.abortScope();
     const { signal } = scope.call;
-    const request = Object.freeze({ toolCallId, tool: tool as Tool, input, parsed, prompt, context, signal });
+    const what = { input, parsed, isEdited, prompt };
+    const request = Object.freeze({ toolCallId, tool: tool as Tool, ...what, context, signal });
     const expire = (): Denial => {
       const message = `Nobody approved the call of tool "${nameOf(call)}" within ${approvalLimitMs} ms, so it did not run.`;
       const error = toolError('approval_expired', message);

@@ -14,6 +14,8 @@ export interface ApprovalRequest {
   readonly input: JsonValue;
   /** The same as the tool will receive them, after the schema's defaults and transforms; what is no JSON is shown as `toJson` shows it. */
   readonly parsed: JsonValue;
+  /** Whether a rule has edited the arguments: they are not those the model sent. */
+  readonly isEdited: boolean;
   readonly prompt: string;
   readonly context: ToolContext;
   /** Aborts when the answer is no longer waited for: the call was aborted, or the time is up. */

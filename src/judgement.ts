@@ -7,9 +7,19 @@ import { type SettingKey, settingKey } from './settings.ts';
 /** What a gate says of a call. */
 export type GateJudgement =
   /** Nothing is known that keeps it from running, with these arguments. */
-  | { readonly type: 'run'; readonly input: JsonValue }
-  /** Somebody has to be asked whether it may run with these arguments. */
-  | { readonly type: 'ask'; readonly prompt: string; readonly input: JsonValue };
+  { readonly type: 'run'; readonly input: JsonValue } | GateQuestion;
+
+/** Somebody has to be asked whether a call may run. */
+export interface GateQuestion {
+  readonly type: 'ask';
+  readonly prompt: string;
+  /** The arguments it would run with. */
+  readonly input: JsonValue;
+  /** Whether the gate has edited them: they are not those the model sent. */
+  readonly isEdited: boolean;
+  /** Whether the gate has somebody to ask by itself. */
+  readonly hasApprover: boolean;
+}
 
 /** What would become of a call. `answer`: it would be answered without being run, as where it is refused or its arguments are invalid. */
 export type Judgement = GateJudgement | { readonly type: 'answer'; readonly result: ToolDispatchResult };

@@ -44,9 +44,15 @@ describe('judge', () => {
     const approver: Approver = () => {
       throw new Error('nobody is to be asked');
     };
-    for (const gate of [asking, { ...asking, approver }]) {
-      const { dispatcher, runs } = setUp(gate);
-      expect(await dispatcher.judge(call)).toEqual({ type: 'ask', prompt: 'Run "write"?', input: { path: 'a.md' } });
+    for (const hasApprover of [false, true]) {
+      const { dispatcher, runs } = setUp(hasApprover ? { ...asking, approver } : asking);
+      expect(await dispatcher.judge(call)).toEqual({
+        type: 'ask',
+        prompt: 'Run "write"?',
+        input: { path: 'a.md' },
+        isEdited: false,
+        hasApprover,
+      });
       expect(runs).toEqual([]);
     }
   });
@@ -54,7 +60,7 @@ describe('judge', () => {
   test('tells the arguments as the gate edits them', async () => {
     const input = { path: '/tmp/a.md' };
     const { dispatcher } = setUp({ check: [() => PermissionCheck.modify(input), rules({ ask: ['write'] })] });
-    expect(await dispatcher.judge(call)).toMatchObject({ type: 'ask', input });
+    expect(await dispatcher.judge(call)).toMatchObject({ type: 'ask', input, isEdited: true });
     expect(await setUp({ check: () => PermissionCheck.modify(input) }).dispatcher.judge(call)).toEqual({
       type: 'run',
       input,
