@@ -97,6 +97,8 @@ export interface Dispatcher {
   with(changes: DispatcherOptions): Dispatcher;
   /** The tools as they are now. */
   readonly tools: ReadonlyToolRegistry;
+  /** Calls back after the tools have changed. @returns what ends that. */
+  onToolsChange(listener: () => void): () => void;
   /** The layers, outermost first: `dispatcher.with({ middleware: [mine, ...dispatcher.middleware] })` puts one around them. */
   readonly middleware: readonly Middleware[];
   /** Their names. */
@@ -171,6 +173,10 @@ class OnionDispatcher implements Dispatcher {
 
   get tools(): ReadonlyToolRegistry {
     return this.#registry.snapshot();
+  }
+
+  onToolsChange(listener: () => void): () => void {
+    return this.#registry.onChange(listener);
   }
 
   with(changes: DispatcherOptions): Dispatcher {

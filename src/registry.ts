@@ -1,3 +1,4 @@
+import { describeError } from './error.ts';
 import { kindOf } from './json.ts';
 import type { ToolSchema } from './schema.ts';
 import { isTool, type Tool } from './tool.ts';
@@ -61,6 +62,8 @@ export class ReadonlyToolRegistry implements Iterable<Tool> {
 /** Tools by name. A dispatcher reads it through a snapshot for each call, so a change never meets a call half-way. */
 export class ToolRegistry extends ReadonlyToolRegistry {
   #snapshot: ReadonlyToolRegistry | undefined;
+  readonly #listeners = new Set<() => void>();
+  #isTelling = false;
 
   constructor(tools: Iterable<Tool> = []) {
     super(new Map());
@@ -80,12 +83,38 @@ export class ToolRegistry extends ReadonlyToolRegistry {
       );
     }
     this.#writable().set(tool.name, tool);
+    this.#tell();
     return this;
   }
 
   /** Removes a tool; calls under way still end with it. Tells whether there was one. */
   unregister(name: string): boolean {
-    return this.byName.has(name) && this.#writable().delete(name);
+    if (!this.byName.has(name)) return false;
+    this.#writable().delete(name);
+    this.#tell();
+    return true;
+  }
+
+  /**
+   * Calls back after changes, once for all that are made in one go.
+   *
+   * @returns what ends that.
+   */
+  onChange(listener: () => void): () => void {
+    const own = () => listener();
+    this.#listeners.add(own);
+    return () => {
+      this.#listeners.delete(own);
+    };
+  }
+
+  #tell(): void {
+    if (this.#isTelling || this.#listeners.size === 0) return;
+    this.#isTelling = true;
+    queueMicrotask(() => {
+      this.#isTelling = false;
+      for (const listener of [...this.#listeners]) tell(listener);
+    });
   }
 
   /** The tools as they are now. The same object until the next change. */
@@ -101,5 +130,14 @@ export class ToolRegistry extends ReadonlyToolRegistry {
       this.#snapshot = undefined;
     }
     return this.byName;
+  }
+}
+
+/** A listener's failure is nobody else's. */
+function tell(listener: () => void): void {
+  try {
+    listener();
+  } catch (thrown) {
+    process.emitWarning(`A listener to the changes of a ToolRegistry threw: ${describeError(thrown).message}`);
   }
 }

@@ -1,9 +1,9 @@
 // The AI SDK in both versions, driven by its own model for tests: a script of turns, and what the model was sent.
 
+import * as ai7 from 'ai';
+import { MockLanguageModelV4 } from 'ai/test';
 import * as ai6 from 'ai-6';
 import { MockLanguageModelV3, simulateReadableStream } from 'ai-6/test';
-import * as ai7 from 'ai-7';
-import { MockLanguageModelV4 } from 'ai-7/test';
 
 /** A call the model makes: its arguments as an object, or as the text it writes. */
 export interface Asked {

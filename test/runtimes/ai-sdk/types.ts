@@ -1,7 +1,7 @@
 // What the adapter gives is what both versions of the SDK take, as their own types say. Compiled, never run.
 
+import * as ai7 from 'ai';
 import * as ai6 from 'ai-6';
-import * as ai7 from 'ai-7';
 import { createDispatcher } from 'toolonion';
 import { repairToolCall, toolApproval, toolDefinitions, toolMessage, toolSet } from 'toolonion/adapters/ai-sdk';
 

@@ -1,0 +1,11 @@
+export {
+  type ConnectedTools,
+  type ConnectToolsOptions,
+  connectTools,
+  type ListedTool,
+  type McpClient,
+} from './connect-tools.ts';
+export { toolDefinition } from './definition.ts';
+export type { McpCallResult, McpContent, McpServer1, McpServer2, McpTool } from './protocol.ts';
+export { callToolResult } from './result.ts';
+export { type McpCaller, type ServeToolsOptions, serveTools } from './serve-tools.ts';

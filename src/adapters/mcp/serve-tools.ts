@@ -1,0 +1,198 @@
+import { approvedBy } from '../../approval.ts';
+import type { Progress } from '../../call.ts';
+import type { ToolContext } from '../../context.ts';
+import type { Dispatcher } from '../../dispatcher.ts';
+import type { ForModelOptions } from '../../for-model.ts';
+import { checkOptions, isFunction, isListOf } from '../../options.ts';
+import type { DispatchOptions, ToolCallRequest } from '../../request.ts';
+import type { Setting } from '../../settings.ts';
+import { isOfObject, toolDefinition } from './definition.ts';
+import { type ElicitParams, isYes, question, questionKey } from './elicitation.ts';
+import {
+  isServer2,
+  type McpCallResult,
+  type McpContext,
+  type McpExtra,
+  type McpParams,
+  type McpRequest,
+  type McpServer1,
+  type McpServer2,
+} from './protocol.ts';
+import { callToolResult } from './result.ts';
+
+/** What a server knows of the client a call comes from. */
+export interface McpCaller {
+  readonly sessionId: string | undefined;
+  /** What the transport has found out of who that is. */
+  readonly authInfo: unknown;
+}
+
+/** Options of `serveTools`. */
+export interface ServeToolsOptions extends ForModelOptions {
+  /** The session of a client. Default: the dispatcher's. */
+  readonly context?: (caller: McpCaller) => ToolContext;
+}
+
+/** A call under way, in the words of both lines of the SDK. */
+interface Exchange {
+  readonly id: string | number;
+  readonly signal: AbortSignal;
+  readonly caller: McpCaller;
+  readonly notify: (notification: object) => Promise<void>;
+  /** Asks the client's user; undefined where the client cannot. An answer, or what to send back to have it asked. */
+  readonly ask: ((key: string, params: ElicitParams) => Promise<boolean | object>) | undefined;
+}
+
+/**
+ * Serves a dispatcher's tools through a server of the official SDK, of its 1.x line or of its 2.x packages, which is not connected yet: lists them,
+ * tells when they change, and dispatches calls, with progress and cancellation. Where the gate wants somebody to be asked and has nobody, the
+ * client's user is, if the client can do that.
+ *
+ * @param server A `Server`, or the `server` of an `McpServer` without tools of its own.
+ * @returns what ends the telling of changes.
+ * @throws TypeError naming the option and what is allowed.
+ * @example serveTools(server, dispatcher); await server.connect(new StdioServerTransport());
+ */
+export function serveTools(
+  server: McpServer1 | McpServer2,
+  dispatcher: Dispatcher,
+  options: ServeToolsOptions = {},
+): () => void {
+  checkOptions('serveTools', options, {
+    context: isFunction,
+    accepts: isListOf((entry) => typeof entry === 'string', 'an array of kinds and mime types'),
+  });
+  server.registerCapabilities({ tools: { listChanged: true } });
+  if (isServer2(server)) serve2(server, dispatcher, options);
+  else serve1(server, dispatcher, options);
+  return dispatcher.onToolsChange(() => {
+    // Nobody is told where nobody is connected.
+    server.sendToolListChanged().catch(() => {});
+  });
+}
+
+function serve1(server: McpServer1, dispatcher: Dispatcher, options: ServeToolsOptions): void {
+  const others = server.fallbackRequestHandler as
+    | ((request: McpRequest, extra: McpExtra) => Promise<object>)
+    | undefined;
+  // The schemas that `setRequestHandler` takes are the SDK's own.
+  const handle = async (request: McpRequest, extra: McpExtra): Promise<object> => {
+    if (request.method === 'tools/list') return listOf(dispatcher);
+    if (request.method === 'tools/call') return callTool(dispatcher, request.params, exchange1(server, extra), options);
+    if (others === undefined) throw Object.assign(new Error('Method not found'), { code: METHOD_NOT_FOUND });
+    return others(request, extra);
+  };
+  server.fallbackRequestHandler = handle;
+}
+
+const METHOD_NOT_FOUND = -32_601;
+
+function exchange1(server: McpServer1, extra: McpExtra): Exchange {
+  const { signal, requestId: id, sessionId, authInfo } = extra;
+  const isAskable = server.getClientCapabilities()?.elicitation !== undefined;
+  return {
+    id,
+    signal,
+    caller: { sessionId, authInfo },
+    notify: (notification) => extra.sendNotification(notification as never),
+    ask: isAskable
+      ? async (_, params) => isYes(await server.elicitInput(params as never, { signal, relatedRequestId: id } as never))
+      : undefined,
+  };
+}
+
+function serve2(server: McpServer2, dispatcher: Dispatcher, options: ServeToolsOptions): void {
+  const list = () => listOf(dispatcher);
+  const call = async ({ params }: McpRequest, context: McpContext): Promise<object> => {
+    const result = await callTool(dispatcher, params, exchange2(server, context), options);
+    const outputSchema = dispatcher.tools.get(String(params?.name))?.schema.outputSchema;
+    return 'content' in result
+      ? (server.projectCallToolResult(result as never, outputSchema as never) as object)
+      : result;
+  };
+  server.setRequestHandler('tools/list' as never, list as never);
+  server.setRequestHandler('tools/call' as never, call as never);
+}
+
+function exchange2(server: McpServer2, { sessionId, http, mcpReq }: McpContext): Exchange {
+  const isAskable = server.getClientCapabilities()?.elicitation !== undefined;
+  return {
+    id: mcpReq.id,
+    signal: mcpReq.signal,
+    caller: { sessionId, authInfo: http?.authInfo },
+    notify: (notification) => mcpReq.notify(notification as never),
+    ask: isAskable ? async (key, params) => answer2(mcpReq.inputResponses?.[key], key, params) : undefined,
+  };
+}
+
+/** In the 2.x packages a question is a result, and its answer comes with the request, made again. */
+function answer2(response: unknown, key: string, params: ElicitParams): boolean | object {
+  if (response !== undefined) return isYes(response);
+  return { resultType: 'input_required', inputRequests: { [key]: { method: 'elicitation/create', params } } };
+}
+
+function listOf(dispatcher: Dispatcher): object {
+  return { tools: [...dispatcher.tools].filter(({ execute }) => execute !== undefined).map(toolDefinition) };
+}
+
+async function callTool(
+  dispatcher: Dispatcher,
+  params: McpParams = {},
+  exchange: Exchange,
+  { context, ...shown }: ServeToolsOptions,
+): Promise<McpCallResult | object> {
+  const { id, signal, caller } = exchange;
+  const { name, arguments: input, _meta } = params;
+  const request: ToolCallRequest = {
+    id: caller.sessionId === undefined ? String(id) : `${caller.sessionId}/${id}`,
+    name: name as string,
+    arguments: input,
+  };
+  const token = _meta?.progressToken;
+  const own: DispatchOptions = { signal, ...(context && { context: context(caller) }) };
+  const answer = exchange.ask && (await answerTo(dispatcher, request, own, exchange.ask));
+  if (answer !== undefined && !Array.isArray(answer)) return answer;
+  const result = await dispatcher.dispatch(request, {
+    ...own,
+    ...(answer && { settings: answer }),
+    ...(token !== undefined && { onProgress: progressTeller(token, exchange.notify) }),
+  });
+  const outputSchema = dispatcher.tools.get(result.resolvedToolName)?.schema.outputSchema;
+  return callToolResult(result, outputSchema !== undefined && isOfObject(outputSchema), shown);
+}
+
+/** What the client's user says, where the gate wants somebody to be asked and has nobody; or what to send back to have it asked. */
+async function answerTo(
+  dispatcher: Dispatcher,
+  request: ToolCallRequest,
+  options: DispatchOptions,
+  ask: NonNullable<Exchange['ask']>,
+): Promise<readonly Setting[] | object | undefined> {
+  const judgement = await dispatcher.judge(request, options);
+  if (judgement.type !== 'ask' || judgement.hasApprover) return undefined;
+  const key = questionKey(judgement);
+  try {
+    const said = await ask(key, question(judgement));
+    if (typeof said === 'object') return said;
+    return [approvedBy((approval) => said && questionKey(approval) === key)];
+  } catch {
+    // The gate says that nobody is there.
+    return undefined;
+  }
+}
+
+/** Tells signs of life as the protocol has them: their numbers only grow. */
+function progressTeller(progressToken: string | number, notify: Exchange['notify']): (progress: Progress) => void {
+  let last = 0;
+  return ({ progress, total, message }) => {
+    const isFurther = progress !== undefined && progress > last;
+    last = isFurther ? progress : last + 1;
+    const told = {
+      progress: last,
+      ...(total !== undefined && total >= last && { total }),
+      ...(message !== undefined && { message }),
+    };
+    // A client that has gone hears nothing.
+    notify({ method: 'notifications/progress', params: { progressToken, ...told } }).catch(() => {});
+  };
+}
