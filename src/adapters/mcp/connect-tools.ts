@@ -66,6 +66,9 @@ export interface ConnectedTools {
 
 type NotificationHandler = (notification: { readonly method?: unknown }) => Promise<void>;
 
+/** Times the tools are listed anew because they have changed meanwhile. */
+const MAX_ROUNDS = 10;
+
 /** Pages of tools a server may have: one that always has a next one would be listed for ever. */
 const MAX_PAGES = 1_000;
 
@@ -89,12 +92,24 @@ export async function connectTools(client: McpClient, options: ConnectToolsOptio
     for (const tool of tools) registry.register(tool, { replace: own.has(tool.name) });
     own = names;
   };
-  let last = 0;
-  const refresh = async (): Promise<void> => {
-    const number = ++last;
-    const listed = await listAll(client);
-    // A later one may have overtaken it.
-    if (number === last) replace(listed.flatMap((each) => toolOf(client, each, define)));
+  let isOpen = true;
+  let isStale = false;
+  let refreshing: Promise<void> | undefined;
+  const listAgain = async (): Promise<void> => {
+    // A server that tells of a change at each listing would be listed for ever.
+    for (let round = 0; isStale && isOpen && round < MAX_ROUNDS; round++) {
+      isStale = false;
+      const listed = await listAll(client);
+      if (isOpen && (!isStale || round === MAX_ROUNDS - 1))
+        replace(listed.flatMap((each) => toolOf(client, each, define)));
+    }
+  };
+  const refresh = (): Promise<void> => {
+    isStale = true;
+    refreshing ??= listAgain().finally(() => {
+      refreshing = undefined;
+    });
+    return refreshing;
   };
   const others = client.fallbackNotificationHandler as NotificationHandler | undefined;
   const onNotification: NotificationHandler = async (notification) => {
@@ -107,7 +122,7 @@ export async function connectTools(client: McpClient, options: ConnectToolsOptio
     registry,
     refresh,
     close: () => {
-      last++;
+      isOpen = false;
       client.fallbackNotificationHandler = others;
       replace([]);
     },
@@ -172,11 +187,18 @@ async function callServer(client: McpClient, name: string, input: JsonObject, ca
       ? await client.callTool(params, options as never)
       : await client.callTool(params, undefined, options as never);
     if (!isPlainObject(result)) return result;
-    const { resultType: _, ...own } = result;
-    return own;
+    return plain(result);
   } catch (thrown) {
     throw failureOf(thrown);
   }
+}
+
+/** A result as tools give it: a single text is just that. */
+function plain({ resultType: _, ...result }: Record<string, unknown>): unknown {
+  const { content } = result;
+  const only: unknown = Array.isArray(content) && content.length === 1 ? content[0] : undefined;
+  if (!isPlainObject(only) || only['type'] !== 'text' || Object.keys(only).length !== 2) return result;
+  return { ...result, content: only['text'] };
 }
 
 function isClient2(client: McpClient): boolean {

@@ -1,0 +1,236 @@
+import { mkdtemp, readFile, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { createDispatcher, type Dispatcher, defineTool, type Tool, ToolFailure, ToolRegistry, textOf } from 'toolonion';
+import { connectTools } from 'toolonion/adapters/mcp';
+import { allowAll, readOnlyAllowed, standard } from 'toolonion/middleware';
+import { turns } from '../../support/manual-clock.ts';
+import { type Connection, LINES } from './lines.ts';
+
+function tool(name: string, execute: (...given: never[]) => unknown, more: Partial<Tool> = {}): Tool {
+  return defineTool({ name, description: `Does ${name}.`, execute: execute as () => unknown, ...(more as object) });
+}
+
+const layers = () => standard({ permission: { check: allowAll }, logging: false });
+/** Waits for what has to come, for as long as a test may take. */
+async function until(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) await turns(1);
+}
+
+const open: { close(): unknown }[] = [];
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((each) => each.close()));
+});
+
+describe.each(LINES)('%s: tools of a server in a dispatcher', (line, connect) => {
+  async function behind(tools: readonly Tool[] | ToolRegistry): Promise<readonly [Dispatcher, Connection]> {
+    const connection = await connect(createDispatcher({ tools, middleware: layers() }));
+    open.push(connection);
+    const { registry } = await connectTools(connection.client);
+    return [createDispatcher({ tools: registry, middleware: layers() }), connection];
+  }
+
+  test('have the schemas and traits the server tells, and are not trusted', async () => {
+    const add = defineTool({
+      name: 'add',
+      description: 'Adds.',
+      inputSchema: { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] },
+      outputSchema: { type: 'object', properties: { sum: { type: 'number' } } },
+      readOnly: true,
+      destructive: false,
+      execute: ({ a }) => ({ sum: a + 1 }),
+    });
+    const [dispatcher] = await behind([add]);
+    expect([...dispatcher.tools]).toMatchObject([
+      { name: 'add', description: 'Adds.', schema: add.schema, readOnly: true, destructive: false, untrusted: true },
+    ]);
+    expect(await dispatcher.dispatch({ name: 'add', arguments: '{"a":1}' })).toMatchObject({
+      content: '{"sum":2}',
+      structured: { sum: 2 },
+    });
+    expect(await dispatcher.dispatch({ name: 'add', arguments: '{}' })).toMatchObject({
+      error: { code: 'invalid_arguments' },
+    });
+  });
+
+  test('tell their failures as the server does', async () => {
+    const failing = tool('failing', () => {
+      throw new ToolFailure('There is no such city.');
+    });
+    const [dispatcher] = await behind([failing]);
+    const result = await dispatcher.dispatch({ name: 'failing' });
+    expect(result).toMatchObject({ isError: true, content: 'There is no such city.' });
+    expect(result.error).toBeUndefined();
+  });
+
+  test('give pictures and links', async () => {
+    const media = tool('media', () => [
+      { type: 'image', mimeType: 'image/png', data: 'AAAA' },
+      { type: 'file', mimeType: 'text/csv', data: 'YSxi', name: 'a.csv' },
+      { type: 'resource_link', uri: 'file:///a', name: 'A' },
+    ]);
+    const [dispatcher] = await behind([media]);
+    expect((await dispatcher.dispatch({ name: 'media' })).content).toMatchObject([
+      { type: 'image', mimeType: 'image/png', data: 'AAAA' },
+      { type: 'file', mimeType: 'text/csv', data: 'YSxi', name: 'attachment:a.csv' },
+      { type: 'resource_link', uri: 'file:///a', name: 'A' },
+    ]);
+  });
+
+  test('tell their progress, and are cancelled with the call', async () => {
+    let isAborted = false;
+    const busy = tool('busy', (_: unknown, call: { report(progress: object): void; signal: AbortSignal }) => {
+      call.report({ progress: 1, total: 2, message: 'half' });
+      call.signal.addEventListener('abort', () => {
+        isAborted = true;
+      });
+      return new Promise(() => {});
+    });
+    const [dispatcher] = await behind([busy]);
+    const controller = new AbortController();
+    const heard: unknown[] = [];
+    const onProgress = (progress: unknown) => {
+      heard.push(progress);
+      controller.abort();
+    };
+    const result = await dispatcher.dispatch({ name: 'busy' }, { signal: controller.signal, onProgress });
+    expect(result).toMatchObject({ error: { code: 'cancelled' } });
+    expect(heard).toMatchObject([{ progress: 1, total: 2, message: 'half' }]);
+    await until(() => isAborted);
+  });
+
+  test('that are gone when the connection is are answered for', async () => {
+    const [dispatcher, connection] = await behind([tool('there', () => 'yes')]);
+    await connection.client.close();
+    expect(await dispatcher.dispatch({ name: 'there' })).toMatchObject({
+      isError: true,
+      error: { executed: expect.any(String) },
+    });
+  });
+
+  if (line.includes('2026')) return;
+
+  test('come and go as the server tells', async () => {
+    const served = new ToolRegistry([tool('one', () => '1')]);
+    const [dispatcher] = await behind(served);
+    served.register(tool('two', () => '2'));
+    await until(() => dispatcher.tools.names.join() === 'one,two');
+    const before = dispatcher.tools.get('two');
+    served.unregister('one');
+    served.register(
+      tool('two', () => 'another'),
+      { replace: true },
+    );
+    await until(() => dispatcher.tools.names.join() === 'two');
+    await until(() => dispatcher.tools.get('two') !== before);
+    expect(textOf((await dispatcher.dispatch({ name: 'two' })).content)).toBe('another');
+  });
+
+  test('go into a registry that has others, which are left alone', async () => {
+    const registry = new ToolRegistry([tool('mine', () => 'mine')]);
+    const connection = await connect(
+      createDispatcher({ tools: [tool('theirs', () => 'theirs')], middleware: layers() }),
+    );
+    open.push(connection);
+    const connected = await connectTools(connection.client, {
+      registry,
+      define: ({ name }) => ({ name: `far_${name}` }),
+    });
+    expect(registry.names).toEqual(['far_theirs', 'mine']);
+    const dispatcher = createDispatcher({ tools: registry, middleware: layers() });
+    expect((await dispatcher.dispatch({ name: 'far_theirs' })).content).toBe('theirs');
+    connected.close();
+    expect(registry.names).toEqual(['mine']);
+  });
+
+  test('are told where their names are taken', async () => {
+    const registry = new ToolRegistry([tool('taken', () => 'mine')]);
+    const connection = await connect(createDispatcher({ tools: [tool('taken', () => 'theirs')] }));
+    open.push(connection);
+    await expect(connectTools(connection.client, { registry })).rejects.toThrow('"taken" is already registered');
+    expect(registry.names).toEqual(['taken']);
+  });
+});
+
+test('a tool whose schema is beyond its budget is left out, with a warning', async () => {
+  const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+  const deep = (levels: number): object => (levels === 0 ? {} : { type: 'array', items: deep(levels - 1) });
+  const client = {
+    listTools: async () => ({
+      tools: [
+        { name: 'bad', inputSchema: { type: 'object', properties: { a: deep(100) } } },
+        { name: 'good', inputSchema: { type: 'object' } },
+      ],
+    }),
+    callTool: async () => ({ content: [] }),
+  };
+  const { registry } = await connectTools(client);
+  expect(registry.names).toEqual(['good']);
+  expect(warn).toHaveBeenCalledWith(expect.stringContaining('"bad"'));
+  warn.mockRestore();
+});
+
+test('a server that always has a next page is listed to an end', async () => {
+  const listTools = jest.fn(async () => ({ tools: [], nextCursor: `${Math.random()}` }));
+  await connectTools({ listTools, callTool: async () => ({}) });
+  expect(listTools).toHaveBeenCalledTimes(1_000);
+});
+
+describe('public servers', () => {
+  async function started(
+    name: string,
+    args: readonly string[] = [],
+    env: Record<string, string> = {},
+  ): Promise<Client> {
+    const script = fileURLToPath(
+      new URL(`../node_modules/@modelcontextprotocol/${name}/dist/index.js`, import.meta.url),
+    );
+    const client = new Client({ name: 'test', version: '1.0.0' });
+    await client.connect(
+      new StdioClientTransport({ command: process.execPath, args: [script, ...args], env, stderr: 'ignore' }),
+    );
+    open.push(client);
+    return client;
+  }
+
+  test('filesystem: reads are let pass, and writes are asked about', async () => {
+    const directory = await realpath(await mkdtemp(join(tmpdir(), 'toolonion-')));
+    const { registry } = await connectTools(await started('server-filesystem', [directory]));
+    const writing = createDispatcher({ tools: registry, middleware: layers() });
+    const path = join(directory, 'a.txt');
+    expect(await writing.dispatch({ name: 'write_file', arguments: { path, content: 'hello' } })).toMatchObject({
+      isError: false,
+    });
+    expect(await readFile(path, 'utf8')).toBe('hello');
+    const reading = writing.with({ middleware: standard({ permission: { check: readOnlyAllowed }, logging: false }) });
+    expect(textOf((await reading.dispatch({ name: 'read_text_file', arguments: { path } })).content)).toBe('hello');
+    const denied = await reading.dispatch({ name: 'write_file', arguments: { path, content: 'gone' } });
+    expect(denied).toMatchObject({ error: { code: 'denied', executed: 'no' } });
+    const outside = await reading.dispatch({ name: 'read_text_file', arguments: { path: '/etc/passwd' } });
+    expect(outside).toMatchObject({ isError: true, content: expect.stringContaining('outside allowed directories') });
+    await rm(directory, { recursive: true });
+  });
+
+  test('everything: text, a picture, structured data, and progress', async () => {
+    const { registry } = await connectTools(await started('server-everything'));
+    await until(() => registry.has('echo'));
+    const dispatcher = createDispatcher({ tools: registry, middleware: layers() });
+    expect((await dispatcher.dispatch({ name: 'echo', arguments: { message: 'hi' } })).content).toBe('Echo: hi');
+    const { content } = await dispatcher.dispatch({ name: 'get-tiny-image' });
+    expect(content).toContainEqual(expect.objectContaining({ type: 'image', mimeType: 'image/png' }));
+    const weather = await dispatcher.dispatch({ name: 'get-structured-content', arguments: { location: 'Chicago' } });
+    expect(weather.structured).toMatchObject({ temperature: expect.any(Number) });
+    const heard: unknown[] = [];
+    const long = { name: 'trigger-long-running-operation', arguments: { duration: 0.2, steps: 2 } };
+    await dispatcher.dispatch(long, { onProgress: (progress) => heard.push(progress) });
+    expect(heard).toMatchObject([
+      { progress: 1, total: 2 },
+      { progress: 2, total: 2 },
+    ]);
+  });
+});
