@@ -1,7 +1,7 @@
 import type { ToolCall } from '../../call.ts';
 import { MAX_DELAY_MS } from '../../clock.ts';
 import { describeError, ToolFailure } from '../../error.ts';
-import { isPlainObject, type JsonObject } from '../../json.ts';
+import { copyJson, isPlainObject, type JsonObject } from '../../json.ts';
 import { checkOptions, isFunction } from '../../options.ts';
 import { ToolRegistry } from '../../registry.ts';
 import type { JsonSchema } from '../../schema.ts';
@@ -141,7 +141,7 @@ async function listAll(client: McpClient): Promise<readonly ListedTool[]> {
   return all;
 }
 
-function annotated({ annotations = {} }: ListedTool): Partial<Pick<Tool<JsonObject>, Known>> {
+export function annotated({ annotations = {} }: ListedTool): Partial<Pick<Tool<JsonObject>, Known>> {
   const { readOnlyHint: readOnly, destructiveHint: destructive, idempotentHint: idempotent } = annotations;
   return {
     ...(readOnly !== undefined && { readOnly }),
@@ -156,21 +156,29 @@ function toolOf(
   define: NonNullable<ConnectToolsOptions['define']>,
 ): readonly Tool[] {
   try {
-    const { name, description = '', inputSchema, outputSchema } = listed;
-    const tool = defineTool({
-      name,
-      description,
-      inputSchema: inputSchema as JsonSchema,
-      ...(outputSchema && { outputSchema: outputSchema as JsonSchema }),
-      untrusted: true,
-      ...define(listed),
-      execute: (input, call) => callServer(client, name, input as JsonObject, call),
-    });
-    return [tool as Tool];
+    return [foreignTool(listed, define(listed), (input, call) => callServer(client, listed.name, input, call))];
   } catch (thrown) {
     process.emitWarning(`A tool of an MCP server is left out: ${describeError(thrown).message}`);
     return [];
   }
+}
+
+/** A tool of a server's. @throws TypeError where it cannot be used. */
+export function foreignTool(
+  { name, description = '', inputSchema, outputSchema }: ListedTool,
+  known: Partial<Pick<Tool<JsonObject>, Known>>,
+  execute: (input: JsonObject, call: ToolCall) => unknown,
+): Tool {
+  return defineTool({
+    name,
+    description,
+    // Copies, for a server in the same process may hand out what does more than JSON.
+    inputSchema: copyJson(inputSchema) as JsonSchema,
+    ...(outputSchema && { outputSchema: copyJson(outputSchema) as JsonSchema }),
+    untrusted: true,
+    ...known,
+    execute: (input, call) => execute(input as JsonObject, call),
+  }) as Tool;
 }
 
 async function callServer(client: McpClient, name: string, input: JsonObject, call: ToolCall): Promise<unknown> {
@@ -187,14 +195,14 @@ async function callServer(client: McpClient, name: string, input: JsonObject, ca
       ? await client.callTool(params, options as never)
       : await client.callTool(params, undefined, options as never);
     if (!isPlainObject(result)) return result;
-    return plain(result);
+    return plainResult(result);
   } catch (thrown) {
     throw failureOf(thrown);
   }
 }
 
 /** A result as tools give it: a single text is just that. */
-function plain({ resultType: _, ...result }: Record<string, unknown>): unknown {
+export function plainResult({ resultType: _, ...result }: Record<string, unknown>): unknown {
   const { content } = result;
   const only: unknown = Array.isArray(content) && content.length === 1 ? content[0] : undefined;
   if (!isPlainObject(only) || only['type'] !== 'text' || Object.keys(only).length !== 2) return result;

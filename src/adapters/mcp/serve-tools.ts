@@ -39,9 +39,12 @@ interface Exchange {
   readonly signal: AbortSignal;
   readonly caller: McpCaller;
   readonly notify: (notification: object) => Promise<void>;
-  /** Asks the client's user; undefined where the client cannot. An answer, or what to send back to have it asked. */
-  readonly ask: ((key: string, params: ElicitParams) => Promise<boolean | object>) | undefined;
+  /** Undefined where the client asks nobody. */
+  readonly ask: Ask | undefined;
 }
+
+/** Asks the client's user: gives the answer, or what to send back to have it asked. */
+export type Ask = (key: string, params: ElicitParams) => Promise<boolean | object>;
 
 /**
  * Serves a dispatcher's tools through a server of the official SDK, of its 1.x line or of its 2.x packages, which is not connected yet: lists them,
@@ -126,7 +129,7 @@ function exchange2(server: McpServer2, { sessionId, http, mcpReq }: McpContext):
 }
 
 /** In the 2.x packages a question is a result, and its answer comes with the request, made again. */
-function answer2(response: unknown, key: string, params: ElicitParams): boolean | object {
+export function answer2(response: unknown, key: string, params: ElicitParams): boolean | object {
   if (response !== undefined) return isYes(response);
   return { resultType: 'input_required', inputRequests: { [key]: { method: 'elicitation/create', params } } };
 }
@@ -161,12 +164,12 @@ async function callTool(
   return callToolResult(result, outputSchema !== undefined && isOfObject(outputSchema), shown);
 }
 
-/** What the client's user says, where the gate wants somebody to be asked and has nobody; or what to send back to have it asked. */
-async function answerTo(
+/** @internal What the client's user says, where the gate wants somebody to be asked and has nobody; or what to send back to have it asked. */
+export async function answerTo(
   dispatcher: Dispatcher,
   request: ToolCallRequest,
   options: DispatchOptions,
-  ask: NonNullable<Exchange['ask']>,
+  ask: Ask,
 ): Promise<readonly Setting[] | object | undefined> {
   const judgement = await dispatcher.judge(request, options);
   if (judgement.type !== 'ask' || judgement.hasApprover) return undefined;
