@@ -2,7 +2,7 @@ import type { ToolCall } from './call.ts';
 import { type ControlSignal, controlSignal } from './control.ts';
 import type { JsonValue } from './json.ts';
 import type { ToolDispatchResult } from './outcome.ts';
-import { type SettingKey, settingKey } from './settings.ts';
+import { type Setting, type SettingKey, settingKey } from './settings.ts';
 
 /** What a gate says of a call. */
 export type GateJudgement =
@@ -27,7 +27,7 @@ export type Judgement = GateJudgement | { readonly type: 'answer'; readonly resu
 const judging: SettingKey<true> = settingKey<true>();
 
 /** What has a dispatch judge its call. */
-export const JUDGING = judging(true);
+export const JUDGING: Setting<true> = judging(true) as Setting<true>;
 
 const judgements = new WeakMap<ControlSignal, GateJudgement>();
 

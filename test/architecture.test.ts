@@ -61,16 +61,29 @@ describe('imports', () => {
     expect(files.filter((name) => !(free && name.startsWith('middleware/')))).toEqual([]);
   });
 
-  test.each(command)('lead from %s only to the public names, the kit for testing, pino, and its own kind', (file) => {
-    const open = ['src/index.ts', 'src/testing/index.ts', 'middleware/index.ts', 'pino'];
-    const others = namesOf(file).filter((name) => !/^(node:|src\/cli\/)/.test(name) && !open.includes(name));
-    expect(others).toEqual([]);
+  test.each(command)(
+    'lead from %s only to the public names, the kit for testing, the adapters, pino, and its own kind',
+    (file) => {
+      const open = ['src/index.ts', 'src/testing/index.ts', 'middleware/index.ts', 'src/adapters/mcp/index.ts', 'pino'];
+      const others = namesOf(file).filter((name) => !/^(node:|src\/cli\/)/.test(name) && !open.includes(name));
+      expect(others).toEqual([]);
+    },
+  );
+
+  test('lead from the core to the kit for testing, the adapters and the command never', () => {
+    const inner = core.filter((file) => !/^src\/(testing|adapters)\//.test(file));
+    const isOuter = (name: string) => /^src\/(cli|testing|adapters)\//.test(name);
+    expect(inner.flatMap(namesOf).filter(isOuter)).toEqual([]);
+    expect(layers.flatMap(namesOf).filter(isOuter)).toEqual([]);
   });
 
-  test('lead from the core to the kit for testing and the command never', () => {
-    const inner = core.filter((file) => !file.startsWith('src/testing/'));
-    expect(inner.flatMap(namesOf).filter((name) => /^src\/(cli|testing)\//.test(name))).toEqual([]);
-    expect(layers.flatMap(namesOf).filter((name) => /^src\/(cli|testing)\//.test(name))).toEqual([]);
+  test('lead from an adapter to no other, and not to the whole core', () => {
+    const adapters = core.filter((file) => file.startsWith('src/adapters/'));
+    for (const file of adapters) {
+      const own = file.split('/').slice(0, 3).join('/');
+      const others = namesOf(file).filter((name) => name.startsWith('src/adapters/') && !name.startsWith(`${own}/`));
+      expect([file, others, namesOf(file).includes('src/index.ts')]).toEqual([file, [], false]);
+    }
   });
 
   test('lead from the middlewares to no package but the dependencies', () => {

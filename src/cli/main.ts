@@ -12,6 +12,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['tools', async () => (await import('./commands/tools.ts')).tools],
   ['inspect', async () => (await import('./commands/inspect.ts')).inspect],
   ['policy', async () => (await import('./commands/policy.ts')).policy],
+  ['mcp', async () => (await import('./commands/mcp.ts')).mcp],
   ['bench', async () => (await import('./commands/bench.ts')).bench],
 ]);
 
@@ -79,9 +80,8 @@ toolonion COMMAND --help tells more, with examples. toolonion --version tells th
 }
 
 async function version(): Promise<number> {
-  const { createRequire } = await import('node:module');
-  const manifest = createRequire(import.meta.url)('toolonion/package.json') as { readonly version: string };
-  print(`${manifest.version}\n`);
+  const { ownVersion } = await import('./version.ts');
+  print(`${ownVersion()}\n`);
   return 0;
 }
 

@@ -48,6 +48,8 @@ const LEVELS = ['info', 'warn', 'error', 'silent'];
 
 /** What a command says of the dispatcher it opens. */
 export interface OpenOptions {
+  /** Whether somebody can be asked. Default: false. */
+  readonly isInteractive?: boolean;
   /** The level of the log where the command line names none. */
   readonly level: 'info' | 'silent';
   readonly onLate?: NonNullable<DispatcherOptions['onLate']>;
@@ -67,16 +69,24 @@ export async function openDispatcher(given: Given, options: OpenOptions): Promis
   if (toolsModules.length === 0)
     throw new UsageError('--tools MODULE is missing, or --dispatcher MODULE in its place.');
   // First the command line, then what a stranger wrote: a slip is told at once.
-  const policy = await policyFor(given);
-  const middleware = standard(await layersFor(given, options, policy));
+  const { policy, ...made } = await openLayers(given, options);
   const tools = await loadTools(toolsModules);
   for (const warning of policy.warnings(tools)) complain(warning);
-  return createDispatcher({
-    tools,
-    middleware,
-    context: new ToolContext({ cwd: process.cwd(), isNonInteractive: true }),
+  return createDispatcher({ ...made, tools });
+}
+
+/** The standard layers as the command line says, for tools that come later. @throws UsageError */
+export async function openLayers(
+  given: Given,
+  options: OpenOptions,
+): Promise<DispatcherOptions & { readonly policy: PolicyParts }> {
+  const policy = await policyFor(given);
+  return {
+    policy,
+    middleware: standard(layersFor(given, options, policy)),
+    context: new ToolContext({ cwd: process.cwd(), isNonInteractive: options.isInteractive !== true }),
     ...(options.onLate && { onLate: options.onLate }),
-  });
+  };
 }
 
 function refuseLayerOptions(given: Given): void {
@@ -90,7 +100,7 @@ function refuseLayerOptions(given: Given): void {
   }
 }
 
-async function layersFor(given: Given, { level }: OpenOptions, { options }: PolicyParts): Promise<StandardOptions> {
+function layersFor(given: Given, { level }: OpenOptions, { options }: PolicyParts): StandardOptions {
   const limit = given.count('limit');
   const limitMs = given.count('limit-ms', MAX_DELAY_MS);
   const logger = loggerFor(given.text('log') ?? level);
@@ -109,7 +119,7 @@ function loggerFor(level: string): Logger {
 }
 
 /** What is asked of a policy here. */
-type PolicyParts = Pick<Policy, 'options' | 'warnings'>;
+export type PolicyParts = Pick<Policy, 'options' | 'warnings'>;
 
 async function policyFor(given: Given): Promise<PolicyParts> {
   const path = given.text('policy');

@@ -9,6 +9,8 @@ export interface RunOptions {
   /** What comes on standard input. Default: nothing. */
   readonly input?: string | Buffer;
   readonly env?: NodeJS.ProcessEnv;
+  /** Default: where the modules are. */
+  readonly cwd?: string;
   /** Options of Node.js itself. */
   readonly node?: readonly string[];
 }
@@ -49,10 +51,13 @@ export class Command {
   }
 
   /** Starts it, its standard input open. */
-  start(args: readonly string[], { env = {}, node = [] }: RunOptions = {}): ChildProcessWithoutNullStreams {
+  start(
+    args: readonly string[],
+    { env = {}, node = [], cwd = this.directory }: RunOptions = {},
+  ): ChildProcessWithoutNullStreams {
     const { NO_COLOR: _, FORCE_COLOR: __, NODE_OPTIONS: ___, ...inherited } = process.env;
     return spawn(process.execPath, [...node, this.main, ...args], {
-      cwd: this.directory,
+      cwd,
       env: { ...inherited, ...env },
     });
   }

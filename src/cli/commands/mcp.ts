@@ -1,0 +1,157 @@
+import { proxy } from '../../adapters/mcp/index.ts';
+import { createDispatcher, describeError } from '../../index.ts';
+import type { Command, Given } from '../command.ts';
+import { onStall } from '../ending.ts';
+import { Interrupt } from '../interrupt.ts';
+import { loadSdk, type McpSdk } from '../mcp/sdk.ts';
+import { serveHttp } from '../mcp/serve-http.ts';
+import { serveStdio, stdioTransport } from '../mcp/serve-stdio.ts';
+import { DISPATCHER_HELP, DISPATCHER_OPTIONS, openDispatcher, openLayers } from '../open-dispatcher.ts';
+import { complain } from '../terminal.ts';
+import { UsageError } from '../usage-error.ts';
+import { ownVersion } from '../version.ts';
+
+const HELP = `Usage: toolonion mcp serve --tools MODULE [OPTIONS]
+       toolonion mcp proxy --policy FILE [OPTIONS] -- COMMAND [ARGUMENTS]
+       toolonion mcp proxy --policy FILE [OPTIONS] URL
+
+serve: serves the tools of a module by the Model Context Protocol, on standard input and output, or
+by streamable HTTP.
+
+proxy: stands between a client and a server of that protocol, and takes each call through the
+standard layers. All else passes as it is. Put it in front of the command of a server in the
+settings of a client. The server is started by COMMAND, or is at a URL.
+
+Where a policy says ask, the client's user is asked, if the client can do that.
+
+${DISPATCHER_HELP}
+serve:
+  --http PORT          by streamable HTTP, at http://127.0.0.1:PORT/mcp; 0 is any port that is free
+  --host HOST          in place of 127.0.0.1. Nobody is asked who they are: leave it, or put
+                       something in front that does
+  --name NAME          what clients are told. Default: toolonion
+proxy:
+  --header TEXT        for a URL, as in 'Authorization: Bearer …'; may be repeated
+
+The log goes to standard error, and so does what tools print. This needs the package
+@modelcontextprotocol/sdk.
+
+Exit code: 0 when the client has gone; 2 if the command cannot be used so; 130 after Ctrl-C, 143
+after SIGTERM; 70 if the command itself is at fault.
+
+Examples:
+  toolonion mcp serve --tools tools.js --policy policy.json
+  toolonion mcp serve --tools tools.js --allow 'read_*' --http 3000
+  toolonion mcp proxy --policy policy.json -- npx -y @modelcontextprotocol/server-filesystem .
+  toolonion mcp proxy --policy policy.json --header 'Authorization: Bearer …' https://example.org/mcp
+`;
+
+export const mcp: Command = {
+  summary: 'tools served by the Model Context Protocol, or any server of it behind a policy',
+  help: HELP,
+  options: {
+    ...DISPATCHER_OPTIONS,
+    http: { type: 'string' },
+    host: { type: 'string' },
+    name: { type: 'string' },
+    header: { type: 'string', multiple: true },
+  },
+  words: Number.POSITIVE_INFINITY,
+  run,
+};
+
+async function run(given: Given): Promise<number> {
+  const [what, ...words] = given.words;
+  if (what === 'serve') return serve(given, words);
+  if (what === 'proxy') return stand(given, words);
+  const found = what === undefined ? 'nothing' : `"${what}"`;
+  throw new UsageError(`toolonion mcp takes serve or proxy, not ${found}. See toolonion mcp --help.`);
+}
+
+async function serve(given: Given, [extra]: readonly string[]): Promise<number> {
+  if (extra !== undefined) throw new UsageError(`What is "${extra}"? See toolonion mcp --help.`);
+  if (given.texts('header').length > 0) throw new UsageError('--header goes with proxy and a URL.');
+  const port = portOf(given);
+  if (port === undefined && given.text('host') !== undefined) throw new UsageError('--host goes with --http.');
+  const dispatcher = await openDispatcher(given, { level: 'info', isInteractive: true });
+  const sdk = await loadSdk();
+  const interrupt = begin();
+  const info = { name: given.text('name') ?? 'toolonion', version: ownVersion() };
+  if (port === undefined) await serveStdio(sdk, dispatcher, info, interrupt.signal);
+  else await serveHttp(sdk, dispatcher, info, { host: given.text('host') ?? '127.0.0.1', port }, interrupt.signal);
+  await dispatcher.drain({ limitMs: DRAIN_MS });
+  return interrupt.exitCode ?? 0;
+}
+
+async function stand(given: Given, words: readonly string[]): Promise<number> {
+  for (const option of ['tools', 'dispatcher', 'http', 'host', 'name']) {
+    if (given.text(option) !== undefined) throw new UsageError(`--${option} goes with serve.`);
+  }
+  if (given.text('policy') === undefined && given.texts('allow').length === 0)
+    throw new UsageError('--policy FILE is missing, or --allow NAME: what the tools of that server may do.');
+  const headers = headersOf(given);
+  const [first = ''] = words;
+  if (first === '') throw new UsageError('What stands behind the proxy is missing: -- COMMAND [ARGUMENTS], or a URL.');
+  const { policy: _, ...layers } = await openLayers(given, { level: 'info', isInteractive: true });
+  const sdk = await loadSdk();
+  const server = serverTransport(sdk, words, headers);
+  const onError = (error: unknown) =>
+    complain(`Something went wrong beside the calls: ${describeError(error).message}`);
+  const client = stdioTransport(sdk);
+  const interrupt = begin();
+  try {
+    const relay = await proxy({
+      client,
+      server,
+      dispatcher: (tools) => createDispatcher({ ...layers, tools }),
+      onError,
+    });
+    interrupt.onInterrupt(() => void relay.close());
+    await relay.closed;
+  } catch (error) {
+    throw new UsageError(`The server cannot be reached: ${describeError(error).message}.`);
+  }
+  return interrupt.exitCode ?? 0;
+}
+
+/** Milliseconds that calls under way have when the client has gone. */
+const DRAIN_MS = 1_000;
+
+/** From now on waiting is all there is to do, and Ctrl-C ends it in order. */
+function begin(): Interrupt {
+  onStall(() => {});
+  return new Interrupt('Stopping: calls under way are aborted. Once more ends at once.');
+}
+
+function serverTransport(sdk: McpSdk, [first = '', ...args]: readonly string[], headers: Record<string, string>) {
+  if (args.length === 0 && /^https?:\/\//.test(first)) {
+    if (!URL.canParse(first)) throw new UsageError(`"${first}" is no URL.`);
+    return new sdk.StreamableHTTPClientTransport(new URL(first), { requestInit: { headers } });
+  }
+  if (Object.keys(headers).length > 0) throw new UsageError('--header goes with a URL.');
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+  return new sdk.StdioClientTransport({ command: first, args: [...args], env, stderr: 'inherit' });
+}
+
+function headersOf(given: Given): Record<string, string> {
+  return Object.fromEntries(
+    given.texts('header').map((text) => {
+      const [, name = '', value = ''] = /^([^:\s]+):\s*(.*)$/.exec(text) ?? [];
+      // Not the whole text, which may be a secret.
+      if (name === '') throw new UsageError("--header must be a name and a value: 'Authorization: Bearer …'.");
+      return [name, value];
+    }),
+  );
+}
+
+const MAX_PORT = 65_535;
+
+function portOf(given: Given): number | undefined {
+  const text = given.text('http');
+  if (text === undefined) return undefined;
+  const port = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (!(port <= MAX_PORT)) throw new UsageError(`--http must be a port from 0 to ${MAX_PORT}; got "${text}".`);
+  return port;
+}

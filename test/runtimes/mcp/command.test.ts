@@ -1,0 +1,250 @@
+// The command as its users have it, between real clients and real servers.
+
+import { mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { Client as Client2, StreamableHTTPClientTransport as Http2 } from '@modelcontextprotocol/client';
+import { StdioClientTransport as Stdio2 } from '@modelcontextprotocol/client/stdio';
+import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport as Stdio1 } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport as Http1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { ElicitRequestSchema, ListRootsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { Command } from '../../support/command.ts';
+import { finished } from '../../support/process.ts';
+
+const runtimes = fileURLToPath(new URL('..', import.meta.url));
+const here = fileURLToPath(new URL('.', import.meta.url));
+const info = { name: 'test', version: '1.0.0' };
+const open: { close(): unknown }[] = [];
+let command: Command;
+let directory: string;
+let policy: string;
+
+beforeAll(async () => {
+  command = await Command.build(join(here, 'modules'));
+  directory = await realpath(await mkdtemp(join(tmpdir(), 'toolonion-')));
+  policy = join(directory, 'policy.json');
+  const allowed = ['add', 'read_*', 'list_*', 'echo', 'create_entities', 'search_nodes', 'get-*', 'trigger-*'];
+  const rules = {
+    ...Object.fromEntries(allowed.map((name) => [name, { permission: 'allow' }])),
+    deploy: { permission: 'ask' },
+    write_file: { permission: 'ask' },
+    move_file: { permission: [{ verdict: 'deny', reason: 'nothing moves here' }] },
+  };
+  await writeFile(policy, JSON.stringify({ tools: rules }));
+}, 120_000);
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((each) => each.close()));
+});
+
+afterAll(async () => {
+  await command.remove();
+  await rm(directory, { recursive: true, force: true });
+});
+
+const tools = () => join(command.directory, 'tools.mjs');
+const textOf = (result: object) =>
+  (result as { content: { text?: string }[] }).content.map(({ text }) => text).join('\n');
+const publicServer = (name: string) => join(runtimes, 'node_modules/@modelcontextprotocol', name, 'dist/index.js');
+
+/** How the command is started: where the SDK is, as a user's project has it. */
+function started(args: readonly string[]) {
+  return { command: process.execPath, args: [command.main, 'mcp', ...args], cwd: runtimes, stderr: 'ignore' as const };
+}
+
+async function connected(args: readonly string[], approve?: boolean): Promise<Client1> {
+  const client = new Client1(info, { capabilities: { roots: {}, ...(approve !== undefined && { elicitation: {} }) } });
+  client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: `file://${directory}` }] }));
+  if (approve !== undefined)
+    client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { approve } }));
+  await client.connect(new Stdio1(started(args)));
+  open.push(client);
+  return client;
+}
+
+describe('mcp serve', () => {
+  test('serves the tools of a module on standard input and output, whatever they print', async () => {
+    const client = await connected(['serve', '--tools', tools(), '--policy', policy, '--name', 'mine']);
+    expect(client.getServerVersion()).toMatchObject({ name: 'mine' });
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['add', 'deploy']);
+    expect(textOf(await client.callTool({ name: 'add', arguments: { a: 1, b: 2 } }))).toBe('3');
+    expect(textOf(await client.callTool({ name: 'deploy' }))).toContain('nobody is there to be asked');
+    const asked = await connected(['serve', '--tools', tools(), '--policy', policy], true);
+    expect(textOf(await asked.callTool({ name: 'deploy' }))).toBe('Deployed.');
+  });
+
+  test('serves a client of the 2.x packages', async () => {
+    const client = new Client2(info, { versionNegotiation: { mode: 'auto' } });
+    await client.connect(new Stdio2(started(['serve', '--tools', tools()])));
+    open.push(client);
+    expect(textOf(await client.callTool({ name: 'add', arguments: { a: 1, b: 2 } }))).toBe('3');
+    expect(textOf(await client.callTool({ name: 'deploy' }))).toContain('neither --policy nor --allow');
+  });
+
+  test('serves many clients by streamable HTTP, and nobody who comes from elsewhere', async () => {
+    const { cwd, args } = started(['serve', '--tools', tools(), '--policy', policy, '--http', '0']);
+    const child = command.start(args.slice(1), { cwd });
+    const url = await new Promise<string>((resolve) => {
+      let told = '';
+      child.stderr.on('data', (chunk: Buffer) => {
+        told += chunk;
+        const found = /http:\S+/.exec(told)?.[0];
+        if (found !== undefined) resolve(found);
+      });
+    });
+    const first = new Client1(info);
+    const second = new Client2(info, { versionNegotiation: { mode: 'auto' } });
+    await first.connect(new Http1(new URL(url)) as never);
+    await second.connect(new Http2(new URL(url)));
+    open.push(first, second);
+    const input = { name: 'add', arguments: { a: 1, b: 2 } };
+    const results = await Promise.all([first.callTool(input), second.callTool(input), first.callTool(input)]);
+    expect(results.map(textOf)).toEqual(['3', '3', '3']);
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: {} });
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+    expect((await fetch(url.replace('/mcp', '/other'), { method: 'POST', body, headers })).status).toBe(404);
+    const foreign = await fetch(url, { method: 'POST', body, headers: { ...headers, 'mcp-session-id': 'gone' } });
+    expect(foreign.status).toBe(404);
+    const { request } = await import('node:http');
+    const rebound = await new Promise<number | undefined>((resolve) => {
+      const { port } = new URL(url);
+      const sent = request(
+        { port, path: '/mcp', method: 'POST', headers: { ...headers, host: 'evil.example' } },
+        (response) => {
+          response.resume();
+          resolve(response.statusCode);
+        },
+      );
+      sent.end(body);
+    });
+    expect(rebound).toBe(403);
+    child.kill('SIGTERM');
+    expect((await finished(child)).code).toBe(143);
+  });
+
+  test('ends when its client goes', async () => {
+    const { args, cwd } = started(['serve', '--tools', tools()]);
+    const child = command.start(args.slice(1), { cwd });
+    child.stdin.end();
+    expect(await finished(child)).toMatchObject({ code: 0, stdout: '' });
+  });
+});
+
+describe('mcp proxy', () => {
+  test('puts the filesystem server behind a policy', async () => {
+    const behind = ['proxy', '--policy', policy, '--', process.execPath, publicServer('server-filesystem'), directory];
+    const client = await connected(behind, true);
+    const path = join(directory, 'a.txt');
+    expect(await client.callTool({ name: 'write_file', arguments: { path, content: 'hello' } })).not.toHaveProperty(
+      'isError',
+    );
+    expect(await readFile(path, 'utf8')).toBe('hello');
+    expect(await client.callTool({ name: 'read_text_file', arguments: { path } })).toMatchObject({
+      content: [{ type: 'text', text: 'hello' }],
+      structuredContent: { content: 'hello' },
+    });
+    const moved = await client.callTool({ name: 'move_file', arguments: { source: path, destination: `${path}2` } });
+    expect(textOf(moved)).toContain('nothing moves here');
+    expect(textOf(await client.callTool({ name: 'read_text_file', arguments: { path: 7 } }))).toContain(
+      'path: expected string',
+    );
+    const refusing = await connected(behind, false);
+    const refused = await refusing.callTool({ name: 'write_file', arguments: { path, content: 'gone' } });
+    expect(textOf(refused)).toContain('denied by the user');
+    expect(await readFile(path, 'utf8')).toBe('hello');
+  });
+
+  test('puts the memory server behind a policy', async () => {
+    const client = await connected([
+      'proxy',
+      '--policy',
+      policy,
+      '--',
+      process.execPath,
+      publicServer('server-memory'),
+    ]);
+    const entities = [{ name: 'Ada', entityType: 'person', observations: ['wrote programs'] }];
+    await client.callTool({ name: 'create_entities', arguments: { entities } });
+    const found = await client.callTool({ name: 'search_nodes', arguments: { query: 'Ada' } });
+    expect(found).toMatchObject({ structuredContent: { entities } });
+    expect(textOf(await client.callTool({ name: 'delete_entities', arguments: { entityNames: ['Ada'] } }))).toContain(
+      'denied',
+    );
+  });
+
+  test('lets through all else the everything server has', async () => {
+    const client = await connected([
+      'proxy',
+      '--policy',
+      policy,
+      '--',
+      process.execPath,
+      publicServer('server-everything'),
+    ]);
+    expect(client.getServerVersion()?.name).toContain('everything');
+    expect((await client.listTools()).tools.length).toBeGreaterThan(8);
+    expect((await client.listPrompts()).prompts.length).toBeGreaterThan(0);
+    expect((await client.listResources()).resources.length).toBeGreaterThan(0);
+    expect(textOf(await client.callTool({ name: 'echo', arguments: { message: 'hi' } }))).toBe('Echo: hi');
+    expect(await client.callTool({ name: 'get-tiny-image' })).toMatchObject({
+      content: expect.arrayContaining([expect.objectContaining({ type: 'image' })]),
+    });
+    const heard: unknown[] = [];
+    const long = { name: 'trigger-long-running-operation', arguments: { duration: 0.2, steps: 2 } };
+    await client.callTool(long, undefined, { onprogress: (progress) => heard.push(progress) });
+    expect(heard).toHaveLength(2);
+  });
+
+  test('stands before a server at a URL', async () => {
+    const { cwd, args } = started(['serve', '--tools', tools(), '--allow', '*', '--http', '0']);
+    const child = command.start(args.slice(1), { cwd });
+    const url = await new Promise<string>((resolve) => {
+      child.stderr.on('data', (chunk: Buffer) => {
+        const found = /http:\S+/.exec(String(chunk))?.[0];
+        if (found !== undefined) resolve(found);
+      });
+    });
+    const client = await connected(['proxy', '--allow', 'add', '--header', 'x-of-mine: 1', url]);
+    expect(textOf(await client.callTool({ name: 'add', arguments: { a: 1, b: 2 } }))).toBe('3');
+    expect(textOf(await client.callTool({ name: 'deploy' }))).toContain('denied');
+    await client.close();
+    child.kill();
+    await finished(child);
+  });
+});
+
+describe('what is wrong is told', () => {
+  const run = async (args: readonly string[], cwd = runtimes) => {
+    const child = command.start(['mcp', ...args], { cwd });
+    child.stdin.end();
+    return finished(child);
+  };
+
+  test.each<readonly [readonly string[], string]>([
+    [[], 'toolonion mcp takes serve or proxy, not nothing.'],
+    [['server'], 'not "server"'],
+    [['serve'], '--tools MODULE is missing'],
+    [['serve', '--tools', 'x.js', '--http', 'a'], '--http must be a port'],
+    [['serve', '--tools', 'x.js', '--host', 'a'], '--host goes with --http'],
+    [['proxy', '--', 'true'], '--policy FILE is missing'],
+    [['proxy', '--allow', '*'], '-- COMMAND [ARGUMENTS], or a URL'],
+    [['proxy', '--allow', '*', '--header', 'secret', 'http://x'], '--header must be a name and a value'],
+    [['proxy', '--allow', '*', '--header', 'a: b', '--', 'true'], '--header goes with a URL'],
+    [['proxy', '--allow', '*', '--tools', 'x.js', '--', 'true'], '--tools goes with serve'],
+    [['proxy', '--allow', '*', '--', 'no-such-command'], 'The server cannot be reached'],
+  ])('%j', async (args, message) => {
+    const { code, stderr, stdout } = await run(args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(message);
+    expect(stderr).not.toContain('secret');
+  });
+
+  test('a missing SDK, with the command that installs it', async () => {
+    const { code, stderr } = await run(['serve', '--tools', tools()], directory);
+    expect(code).toBe(2);
+    expect(stderr).toContain('npm install @modelcontextprotocol/sdk');
+  });
+});
