@@ -671,7 +671,7 @@ describe('bad usage', () => {
       '"tools.mjs" is no JSON: it goes wrong at character 1.',
     ],
     [['dispatch', '--tools', 'tools.mjs', 'a', 'b'], 'What is "b"? See toolonion dispatch --help.'],
-    [['dispense'], 'There is no command "dispense". Commands: dispatch, tools, inspect, policy, bench.'],
+    [['dispense'], 'There is no command "dispense". Commands: dispatch, tools, inspect, policy, mcp, bench.'],
     [[], 'Usage: toolonion COMMAND'],
   ])('%j has a message on standard error, and exit code 2', async (args, message) => {
     const ran = await command.run(args, { input: `${echo('one')}\n` });

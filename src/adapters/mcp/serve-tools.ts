@@ -68,11 +68,20 @@ export function serveTools(
   server.registerCapabilities({ tools: { listChanged: true } });
   if (isServer2(server)) serve2(server, dispatcher, options);
   else serve1(server, dispatcher, options);
-  return dispatcher.onToolsChange(() => {
+  // Where each request of HTTP has a server of its own, nobody takes leave of them.
+  const weakly = new WeakRef(server);
+  const end = dispatcher.onToolsChange(() => {
     // Nobody is told where nobody is connected.
-    server.sendToolListChanged().catch(() => {});
+    weakly
+      .deref()
+      ?.sendToolListChanged()
+      .catch(() => {});
   });
+  forgotten.register(server, end);
+  return end;
 }
+
+const forgotten = new FinalizationRegistry<() => void>((end) => end());
 
 function serve1(server: McpServer1, dispatcher: Dispatcher, options: ServeToolsOptions): void {
   const others = server.fallbackRequestHandler as
@@ -186,7 +195,7 @@ export async function answerTo(
 
 /** Tells signs of life as the protocol has them: their numbers only grow. */
 function progressTeller(progressToken: string | number, notify: Exchange['notify']): (progress: Progress) => void {
-  let last = 0;
+  let last = -1;
   return ({ progress, total, message }) => {
     const isFurther = progress !== undefined && progress > last;
     last = isFurther ? progress : last + 1;

@@ -52,7 +52,15 @@ const publicServer = (name: string) => join(runtimes, 'node_modules/@modelcontex
 
 /** How the command is started: where the SDK is, as a user's project has it. */
 function started(args: readonly string[]) {
-  return { command: process.execPath, args: [command.main, 'mcp', ...args], cwd: runtimes, stderr: 'ignore' as const };
+  // The memory server would write beside itself.
+  const env = { ...process.env, MEMORY_FILE_PATH: join(directory, 'memory.jsonl') } as Record<string, string>;
+  return {
+    command: process.execPath,
+    args: [command.main, 'mcp', ...args],
+    cwd: runtimes,
+    env,
+    stderr: 'ignore' as const,
+  };
 }
 
 async function connected(args: readonly string[], approve?: boolean): Promise<Client1> {

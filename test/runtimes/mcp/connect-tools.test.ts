@@ -3,11 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { Client as Client2, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { createMcpHandler, Server } from '@modelcontextprotocol/server';
 import { createDispatcher, type Dispatcher, defineTool, type Tool, ToolFailure, ToolRegistry, textOf } from 'toolonion';
-import { connectTools } from 'toolonion/adapters/mcp';
+import { connectTools, serveTools } from 'toolonion/adapters/mcp';
 import { allowAll, readOnlyAllowed, standard } from 'toolonion/middleware';
+import { collectGarbage } from '../../support/garbage.ts';
 import { turns } from '../../support/manual-clock.ts';
 import { type Connection, LINES } from './lines.ts';
 
@@ -155,6 +158,40 @@ describe.each(LINES)('%s: tools of a server in a dispatcher', (line, connect) =>
     await expect(connectTools(connection.client, { registry })).rejects.toThrow('"taken" is already registered');
     expect(registry.names).toEqual(['taken']);
   });
+});
+
+test('on a connection of July 2026 a change is told to whoever listens, who lists anew', async () => {
+  const served = new ToolRegistry([tool('one', () => '1')]);
+  const dispatcher = createDispatcher({ tools: served, middleware: layers() });
+  const handler = createMcpHandler(() => {
+    const server = new Server({ name: 'test', version: '1.0.0' });
+    serveTools(server, dispatcher);
+    return server;
+  });
+  dispatcher.onToolsChange(() => handler.notify.toolsChanged());
+  let refresh = async (): Promise<void> => {};
+  const client = new Client2(
+    { name: 'test', version: '1.0.0' },
+    { versionNegotiation: { mode: 'auto' }, listChanged: { tools: { onChanged: () => void refresh() } } },
+  );
+  const send = (url: string | URL, init?: RequestInit) => handler.fetch(new Request(url, init));
+  await client.connect(new StreamableHTTPClientTransport(new URL('http://localhost/mcp'), { fetch: send as never }));
+  open.push(client, handler);
+  const connected = await connectTools(client);
+  refresh = connected.refresh;
+  served.register(tool('two', () => '2'));
+  await until(() => connected.registry.names.join() === 'one,two');
+});
+
+test('a server that nobody keeps is let go, though its dispatcher stays', async () => {
+  const dispatcher = createDispatcher({ tools: new ToolRegistry(), middleware: layers() });
+  const weakly = (() => {
+    const server = new Server({ name: 'test', version: '1.0.0' });
+    serveTools(server, dispatcher);
+    return new WeakRef(server);
+  })();
+  await collectGarbage();
+  expect(weakly.deref()).toBeUndefined();
 });
 
 test('a tool whose schema is beyond its budget is left out, with a warning', async () => {

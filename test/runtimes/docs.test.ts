@@ -1,0 +1,43 @@
+// The examples of the adapters' pages, with the runtimes they are for.
+
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type Example, examplesOf, fileOf, Programs } from '../support/examples.ts';
+import { isPrinted, readPage, root } from '../support/pages.ts';
+import type { Finished } from '../support/process.ts';
+
+const namesIn = (folder: string) => readdirSync(join(root, folder)).map((name) => `${folder}/${name}`);
+const files: readonly Example[] = namesIn('docs/examples/adapters').map((place) => ({
+  place,
+  page: place,
+  line: 1,
+  file: fileOf(place),
+  code: readPage(place),
+  runs: true,
+  prints: undefined,
+}));
+const examples = [...namesIn('docs/adapters').flatMap(examplesOf), ...files];
+let programs: Programs;
+let runs: ReadonlyMap<Example, Finished>;
+
+beforeAll(async () => {
+  programs = await Programs.compile(examples, join(root, 'test/runtimes'));
+  runs = await programs.run();
+}, 120_000);
+
+afterAll(() => programs.remove());
+
+test('every example compiles', () => {
+  expect(programs.errors).toEqual([]);
+});
+
+test.each(examples.filter(({ runs }) => runs))(
+  'the example at $place runs and prints what the page says',
+  (example) => {
+    const { code, stdout, stderr } = runs.get(example) as Finished;
+    const { prints = stdout } = example;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: code === 0 ? stderr : '' });
+    expect(isPrinted(prints, stdout) ? prints : stdout).toBe(prints);
+  },
+);
