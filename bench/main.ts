@@ -1,3 +1,4 @@
+import { aiSdkTimes, hasRuntimes, proxyTimes } from './adapters.ts';
 import { againstTimes } from './against.ts';
 import { batchTimes, waitingBytes } from './batch.ts';
 import { commandTimes } from './command.ts';
@@ -22,6 +23,12 @@ if (process.argv.includes('many')) {
   process.exit();
 }
 
+if (process.argv.includes('adapters')) {
+  await aiSdkTimes(rounds, repeats / 100);
+  await proxyTimes(rounds, repeats / 100);
+  process.exit();
+}
+
 await dispatchTimes(rounds, repeats);
 await layerTimes(rounds, repeats);
 await dispatchBytes(repeats);
@@ -30,3 +37,7 @@ await batchTimes(rounds, repeats);
 await waitingBytes();
 await streamTimes(rounds);
 await commandTimes(quick ? 3 : 9, 100_000);
+if (hasRuntimes()) {
+  await aiSdkTimes(rounds, repeats / 100);
+  await proxyTimes(rounds, repeats / 100);
+}

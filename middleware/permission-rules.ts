@@ -33,6 +33,14 @@ export function allowAll(): PermissionCheck {
   return PermissionCheck.allow();
 }
 
+/** Rules that never ask. Of functions nobody else has made, nothing is known. */
+const silent = new WeakSet<PermissionRule>([denyAll, allowAll]);
+
+/** @internal Whether one of these may want somebody to be asked. */
+export function mayAsk(list: readonly PermissionRule[]): boolean {
+  return !list.every((rule) => silent.has(rule));
+}
+
 /** Lets tools run that say they are read-only, and asks about all others. */
 export function readOnlyAllowed(call: ToolCall): PermissionCheck {
   return call.tool?.readOnly === true ? PermissionCheck.allow() : question(call);
@@ -93,11 +101,13 @@ export function rules(set: RuleSet): (call: ToolCall) => PermissionCheck {
     return found;
   }
 
-  return (call) => {
+  const rule = (call: ToolCall): PermissionCheck => {
     for (const matcher of matchersFor(call.tool as Tool))
       if (matches(matcher, call)) return matcher.check(matcher, call);
     return otherwise(call);
   };
+  if ((set.ask ?? []).length === 0 && set.otherwise !== 'ask') silent.add(rule);
+  return rule;
 }
 
 type CheckOf = (rule: Omit<ToolRule, 'tool'>, call: ToolCall) => PermissionCheck;

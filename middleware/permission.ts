@@ -3,6 +3,7 @@ import {
   AbortReason,
   type Approver,
   approvedBy,
+  asks,
   checkOptions,
   type DispatchNote,
   deepFreeze,
@@ -39,6 +40,7 @@ import {
   fault,
   faultOrControl,
   jsonIn,
+  mayAsk,
   type PermissionRule,
   type Suspension,
   strictest,
@@ -83,14 +85,14 @@ export function permission(options: PermissionOptions = {}): Middleware {
   });
   const { check = denyByDefault, approver, checkLimitMs = 30_000, approvalLimitMs = 300_000 } = options;
   const judge = strictest([check].flat());
-
-  return named('permission', function permission(call, next) {
+  const layer = named('permission', function permission(call, next) {
     const refusal = unrunnable(call);
     if (refusal !== undefined) return refusal;
     if (call.aborted) return stopped(call);
     const verdict = judge(call);
-    return verdict === ALLOWED && !isJudged(call) ? next(call) : gate(call, next, verdict);
+    return verdict === ALLOWED ? allowed(call, next) : gate(call, next, verdict);
   });
+  return mayAsk([check].flat()) ? asks(layer) : layer;
 
   /** Where a verdict becomes an outcome. */
   async function gate(original: ToolCall, next: Next, judged: MaybePromise<Verdict>): Promise<ToolOutcome> {
@@ -103,7 +105,7 @@ export function permission(options: PermissionOptions = {}): Middleware {
   }
 
   function allowed(call: ToolCall, next: Next): MaybePromise<ToolOutcome> {
-    return isJudged(call) ? suspended(call, judged(call, { type: 'run', input: call.input })) : next(call);
+    return isJudged(call) ? suspended(call, judged(call, { type: 'run' })) : next(call);
   }
 
   /** Edits are made and judged before anybody is asked, so that people see what will run; their own need no second yes. */

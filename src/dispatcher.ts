@@ -13,7 +13,7 @@ import { hostOf } from './host.ts';
 import { InFlight } from './in-flight.ts';
 import { invoke } from './invoke.ts';
 import type { JsonObject } from './json.ts';
-import { JUDGING, type Judgement, judgementIn } from './judgement.ts';
+import { isAsking, JUDGING, type Judgement, judgementIn } from './judgement.ts';
 import { isPromise, type MaybePromise } from './maybe-promise.ts';
 import { compose, type Middleware, type Next } from './middleware.ts';
 import {
@@ -101,6 +101,8 @@ export interface Dispatcher {
   onToolsChange(listener: () => void): () => void;
   /** The layers, outermost first: `dispatcher.with({ middleware: [mine, ...dispatcher.middleware] })` puts one around them. */
   readonly middleware: readonly Middleware[];
+  /** Whether one of them may want somebody to be asked. Without, `judge` has no question. */
+  readonly mayAsk: boolean;
   /** Their names. */
   readonly middlewareNames: readonly string[];
 }
@@ -148,6 +150,7 @@ function alone(result: ToolDispatchResult): readonly ToolDispatchResult[] {
 class OnionDispatcher implements Dispatcher {
   readonly middleware: readonly Middleware[];
   readonly middlewareNames: readonly string[];
+  readonly mayAsk: boolean;
   readonly #options: DispatcherOptions;
   readonly #registry: ToolRegistry;
   readonly #onion: Next;
@@ -168,6 +171,7 @@ class OnionDispatcher implements Dispatcher {
     this.#mayRepair = perTool(options.repairArguments, true);
     this.#inFlight = inFlight;
     this.middlewareNames = middleware.map((layer) => layer.name);
+    this.mayAsk = middleware.some(isAsking);
     this.#isScheduled = middleware.some(isScheduling);
   }
 
@@ -203,15 +207,16 @@ class OnionDispatcher implements Dispatcher {
     return this.#run(call);
   }
 
-  async judge(request: ToolCallRequest, options: StreamOptions = NO_OPTIONS): Promise<Judgement> {
+  judge(request: ToolCallRequest, options: StreamOptions = NO_OPTIONS): Promise<Judgement> {
     const startedAt = this.#host.now();
+    let call: ToolCall;
     try {
       const own = checkedStreamOptions(options, 'judge');
-      const settings = [...(own.settings ?? []), JUDGING];
-      return judgementIn(await this.#run(this.#begin(startedAt, request, { ...own, settings }, undefined)));
+      call = this.#begin(startedAt, request, { ...own, settings: [...(own.settings ?? []), JUDGING] }, undefined);
     } catch (thrown) {
-      return judgementIn(this.#unusable(request, startedAt, thrown));
+      return Promise.resolve(judgementIn(this.#unusable(request, startedAt, thrown)));
     }
+    return Promise.resolve(this.#run(call)).then(judgementIn);
   }
 
   stream(request: ToolCallRequest, options: StreamOptions = NO_OPTIONS): ToolStream {

@@ -51,7 +51,7 @@ export { closeDangling, type HistoryShape, interrupted } from './interrupted.ts'
 export { returnedValue } from './invoke.ts';
 export { cloneJson, copyJson, isPlainObject, type JsonObject, type JsonValue, kindOf, toJson } from './json.ts';
 export { type JsonReading, jsonFaultIndex, readJson, type Slip } from './json-reader.ts';
-export { type GateJudgement, type GateQuestion, isJudged, type Judgement, judged } from './judgement.ts';
+export { asks, type GateJudgement, type GateQuestion, isJudged, type Judgement, judged } from './judgement.ts';
 export type { SettleListener } from './keeper.ts';
 export { controlOf } from './layer.ts';
 export { type ListedOptions, listed } from './listed.ts';

@@ -28,7 +28,7 @@ export function invoke(call: ToolCall): MaybePromise<ToolOutcome> {
   const refusal = unrunnable(call);
   if (refusal !== undefined) return refusal;
   if (call.aborted) return stopped(call);
-  if (isJudged(call)) return suspended(call, judged(call, { type: 'run', input: call.input }));
+  if (isJudged(call)) return suspended(call, judged(call, { type: 'run' }));
   const { delivery } = ToolCall.scope(call).dispatch;
   if (delivery?.hasPassed === true && call.executed !== 'no') return delivery.outcome ?? notAgain(call);
   const validation = takeArguments(call);

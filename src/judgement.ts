@@ -1,13 +1,14 @@
 import type { ToolCall } from './call.ts';
 import { type ControlSignal, controlSignal } from './control.ts';
 import type { JsonValue } from './json.ts';
+import type { Middleware } from './middleware.ts';
 import type { ToolDispatchResult } from './outcome.ts';
 import { type Setting, type SettingKey, settingKey } from './settings.ts';
 
 /** What a gate says of a call. */
 export type GateJudgement =
-  /** Nothing is known that keeps it from running, with these arguments. */
-  { readonly type: 'run'; readonly input: JsonValue } | GateQuestion;
+  /** Nothing is known that keeps it from running. */
+  { readonly type: 'run' } | GateQuestion;
 
 /** Somebody has to be asked whether a call may run. */
 export interface GateQuestion {
@@ -30,6 +31,28 @@ const judging: SettingKey<true> = settingKey<true>();
 export const JUDGING: Setting<true> = judging(true) as Setting<true>;
 
 const judgements = new WeakMap<ControlSignal, GateJudgement>();
+const REASON = 'The call was only judged.';
+/** Most calls that are judged would run, and need no signal of their own. */
+const WOULD_RUN = signalOf('', { type: 'run' });
+
+function signalOf(toolCallId: string, judgement: GateJudgement): ControlSignal {
+  const control = controlSignal({ type: 'suspend', toolCallId, request: { reason: REASON, payload: judgement } });
+  judgements.set(control, judgement);
+  return control;
+}
+
+const asking = new WeakSet<Middleware>();
+
+/** Marks a layer that may want somebody to be asked: where there is none, a runtime need not have calls judged. */
+export function asks(layer: Middleware): Middleware {
+  asking.add(layer);
+  return layer;
+}
+
+/** Whether a layer may want somebody to be asked. */
+export function isAsking(layer: Middleware): boolean {
+  return asking.has(layer);
+}
 
 /** Whether a call is only judged, or belongs to one that is, and must not run. A gate then answers with what `judged` makes. */
 export function isJudged(call: ToolCall): boolean {
@@ -38,10 +61,7 @@ export function isJudged(call: ToolCall): boolean {
 
 /** What stops a call that is only judged, with what a gate says of it: to be given to `suspended`. */
 export function judged(call: ToolCall, judgement: GateJudgement): ControlSignal {
-  const reason = 'The call was only judged.';
-  const control = controlSignal({ type: 'suspend', toolCallId: call.id, request: { reason, payload: judgement } });
-  judgements.set(control, judgement);
-  return control;
+  return judgement.type === 'run' ? WOULD_RUN : signalOf(call.id, judgement);
 }
 
 /** What came of a dispatch that only judged its call. */

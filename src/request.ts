@@ -134,7 +134,9 @@ function checkedCopy<Options extends DispatchOptions>(owner: string, options: Op
 
 /** By index: an iterator of the list's own may never end. */
 function copyOfList<Item>(list: readonly Item[]): readonly Item[] {
-  return Array.from({ length: list.length }, (_, index) => list[index] as Item);
+  const copy: Item[] = [];
+  for (let index = 0; index < list.length; index++) copy.push(list[index] as Item);
+  return copy;
 }
 
 /** The call as it goes into the result: safe to keep and to replay, whatever was sent. */

@@ -5,11 +5,26 @@ export interface Setting<Value = unknown> {
   readonly value: Value;
 }
 
-const made = new WeakSet<object>();
+/** What a key makes. Known by its private field, which costs less than a set of all there are. */
+class KeyedValue<Value> implements Setting<Value> {
+  readonly key: object;
+  readonly value: Value;
+  readonly #own = true;
+
+  constructor(key: object, value: Value) {
+    this.key = key;
+    this.value = value;
+    Object.freeze(this);
+  }
+
+  static is(value: unknown): boolean {
+    return typeof value === 'object' && value !== null && #own in value;
+  }
+}
 
 /** Whether a value was made, and so checked, by a key. */
 export function isSetting(value: unknown): value is Setting {
-  return typeof value === 'object' && value !== null && made.has(value);
+  return KeyedValue.is(value);
 }
 
 /** Makes settings, and is the key they are read by: `call.setting(timeoutMs)`. */
@@ -24,9 +39,7 @@ export type SettingKey<Value> = (value: Value) => Setting<Value>;
 export function settingKey<Value>(check?: (value: Value) => void): SettingKey<Value> {
   const key: SettingKey<Value> = (value) => {
     check?.(value);
-    const setting = Object.freeze({ key, value });
-    made.add(setting);
-    return setting;
+    return new KeyedValue(key, value);
   };
   return key;
 }

@@ -11,7 +11,16 @@ import {
   type StreamOptions,
   ToolContext,
 } from 'toolonion';
-import { allowAll, type PermissionOptions, permission, rules, standard, validation } from 'toolonion/middleware';
+import {
+  allowAll,
+  denyAll,
+  type PermissionOptions,
+  permission,
+  readOnlyAllowed,
+  rules,
+  standard,
+  validation,
+} from 'toolonion/middleware';
 
 /** A tool that counts its runs, behind a gate. */
 function setUp(gate: PermissionOptions, options: DispatcherOptions = {}) {
@@ -33,9 +42,9 @@ const call = { id: 'c1', name: 'write', arguments: '{"path":"a.md"}' };
 const asking = { check: rules({ ask: ['write'] }) };
 
 describe('judge', () => {
-  test('tells that a call would run, and with what, and does not run it', async () => {
+  test('tells that a call would run, and does not run it', async () => {
     const { dispatcher, runs } = setUp({ check: allowAll });
-    expect(await dispatcher.judge(call)).toEqual({ type: 'run', input: { path: 'a.md' } });
+    expect(await dispatcher.judge(call)).toEqual({ type: 'run' });
     expect(runs).toEqual([]);
     expect(await dispatcher.dispatch(call)).toMatchObject({ toolCallId: 'c1', content: 'written' });
   });
@@ -61,10 +70,7 @@ describe('judge', () => {
     const input = { path: '/tmp/a.md' };
     const { dispatcher } = setUp({ check: [() => PermissionCheck.modify(input), rules({ ask: ['write'] })] });
     expect(await dispatcher.judge(call)).toMatchObject({ type: 'ask', input, isEdited: true });
-    expect(await setUp({ check: () => PermissionCheck.modify(input) }).dispatcher.judge(call)).toEqual({
-      type: 'run',
-      input,
-    });
+    expect(await setUp({ check: () => PermissionCheck.modify(input) }).dispatcher.judge(call)).toEqual({ type: 'run' });
   });
 
   test('gives the result where the call would be answered without being run', async () => {
@@ -93,7 +99,7 @@ describe('judge', () => {
   test('runs no tool where there is no gate, nor where the layers of a whole onion stand around it', async () => {
     for (const middleware of [[], standard({ permission: { check: allowAll }, logging: false, schedule: {} })]) {
       const { dispatcher, runs } = setUp({}, { middleware });
-      expect(await dispatcher.judge(call)).toMatchObject({ type: 'run', input: { path: 'a.md' } });
+      expect(await dispatcher.judge(call)).toEqual({ type: 'run' });
       expect(runs).toEqual([]);
     }
   });
@@ -108,6 +114,18 @@ describe('judge', () => {
     expect(judgement).toMatchObject({ type: 'run' });
     expect(runs).toEqual([]);
   });
+});
+
+test.each<readonly [boolean, PermissionOptions['check'] & object]>([
+  [false, allowAll],
+  [false, denyAll],
+  [false, [rules({ allow: ['*'] }), rules({ deny: ['x'], otherwise: 'allow' })]],
+  [true, rules({ ask: ['x'] })],
+  [true, rules({ otherwise: 'ask' })],
+  [true, readOnlyAllowed],
+  [true, [allowAll, () => PermissionCheck.allow()]],
+])('mayAsk is %s of a gate whose rules are %p', (mayAsk, check) => {
+  expect(setUp({ check }).dispatcher.mayAsk).toBe(mayAsk);
 });
 
 describe('approvedBy', () => {

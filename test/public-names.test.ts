@@ -7,7 +7,7 @@ import * as testing from 'toolonion/testing';
 
 const coreNames = `
   AbortReason HoldBack MAX_DELAY_MS MalformedArguments Passage PermissionCheck REDACTED ReadonlyToolRegistry Schedule TimeLimit ToolCall ToolContext
-  ToolFailure ToolOutput ToolRegistry after approvedBy canonicalJson changedError checkOptions cloneJson closeDangling codeOf compose controlOf copyJson
+  ToolFailure ToolOutput ToolRegistry after approvedBy asks canonicalJson changedError checkOptions cloneJson closeDangling codeOf compose controlOf copyJson
   createDispatcher cutTexts deepFreeze defineTool describeError describePart extensionKey fail failure forModel interrupted
   isBoolean isConcurrencySafe isContent isContentPart isCount isFunction isJsonLonger isJudged isLimit isLimitMs isListOf isOneOf isOutcome
   isPlainObject isPromise isStandardSchema isTool jsonFaultIndex judged kindOf listed mapSubschemas mediaBytes named namespaced

@@ -1,24 +1,14 @@
 import { type Approver, approvedBy } from '../../approval.ts';
-import type { Dispatcher } from '../../dispatcher.ts';
 import type { Judgement } from '../../judgement.ts';
 import { PermissionCheck } from '../../permission.ts';
-import type { StreamOptions, ToolCallRequest } from '../../request.ts';
 import type { Setting } from '../../settings.ts';
 import type { SdkMessage } from './sdk.ts';
 
 /** What the SDK's user is asked, where the gate wants somebody to be asked and has nobody; undefined where nobody has to be. */
-export async function questionFor(
-  dispatcher: Dispatcher,
-  request: ToolCallRequest,
-  options: StreamOptions,
-): Promise<string | undefined> {
-  const judgement = await dispatcher.judge(request, options);
-  return isForSdk(judgement) ? judgement.prompt : undefined;
-}
-
-/** The SDK's user is shown the arguments the model sent, and cannot say yes to others. */
-function isForSdk(judgement: Judgement): judgement is Extract<Judgement, { readonly type: 'ask' }> {
-  return judgement.type === 'ask' && !judgement.hasApprover && !judgement.isEdited;
+export function questionIn(judgement: Judgement): string | undefined {
+  if (judgement.type !== 'ask' || judgement.hasApprover) return undefined;
+  // The SDK's user is shown the arguments the model sent, and cannot say yes to others.
+  return judgement.isEdited ? undefined : judgement.prompt;
 }
 
 /** The answer of the SDK's user to one call, which the messages hold; for the gate, should it ask. */

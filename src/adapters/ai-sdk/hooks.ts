@@ -1,5 +1,5 @@
 import type { Dispatcher } from '../../dispatcher.ts';
-import { questionFor } from './approval.ts';
+import { questionIn } from './approval.ts';
 import type { SdkMessage, SdkToolCall } from './sdk.ts';
 import { dispatchOptions, type ToolSetOptions } from './tool-set.ts';
 
@@ -32,7 +32,8 @@ export function toolApproval(
   return async ({ toolCall, messages, runtimeContext: context }) => {
     const { toolCallId, toolName: name, input } = toolCall;
     const request = { id: toolCallId, name, arguments: input };
-    const reason = await questionFor(dispatcher, request, dispatchOptions(options, { toolCallId, messages, context }));
+    const own = dispatchOptions(options, { toolCallId, messages, context });
+    const reason = questionIn(await dispatcher.judge(request, own));
     return reason === undefined ? undefined : { type: 'user-approval', reason };
   };
 }

@@ -21,12 +21,13 @@ export interface PartialOutput extends ToolOutcome {
 
 /** @throws the signal of a runtime's own interrupt, for it is not the SDK's. */
 export function outputOf(result: ToolDispatchResult): ToolSetOutput {
-  const { control, error, ...own } = result;
+  const { control, error, content } = result;
+  if (control === undefined && error === undefined && typeof content === 'string') return result;
   if (control?.type === 'interrupt') throw control.signal;
-  const content = withoutBytes(result.content);
+  const { control: _, ...own } = result;
   if (control !== undefined) return { ...own, ...unanswered(control.request.reason) };
   // A copy has no cause.
-  return error === undefined ? { ...own, content } : { ...own, content, error: { ...error } };
+  return { ...own, content: withoutBytes(content), ...(error && { error: { ...error } }) };
 }
 
 /** The SDK has no call that is answered later. */

@@ -2,6 +2,7 @@ import type { ToolContext } from '../../context.ts';
 import type { Dispatcher } from '../../dispatcher.ts';
 import { Gathering } from '../../gathering.ts';
 import { cloneJson, type JsonValue } from '../../json.ts';
+import type { Judgement } from '../../judgement.ts';
 import {
   checkOptions,
   isBoolean,
@@ -16,7 +17,7 @@ import type { StreamOptions } from '../../request.ts';
 import { type Setting, type SettingKey, settingKey } from '../../settings.ts';
 import type { ToolStream } from '../../stream.ts';
 import type { Tool } from '../../tool.ts';
-import { answerIn, questionFor } from './approval.ts';
+import { answerIn, questionIn } from './approval.ts';
 import {
   type ModelOutputOptions,
   modelOutput,
@@ -60,7 +61,7 @@ export interface SdkToolDefinition {
 
 /** A tool as the SDK calls it. */
 export interface SdkTool extends SdkToolDefinition {
-  needsApproval(input: unknown, options: SdkExecuteOptions): Promise<boolean>;
+  needsApproval: boolean | ((input: unknown, options: SdkExecuteOptions) => Promise<boolean>);
   execute(
     input: unknown,
     options: SdkExecuteOptions,
@@ -133,8 +134,8 @@ function executed(
 ): Pick<SdkTool, 'execute' | 'needsApproval'> {
   const requestOf = (input: unknown, { toolCallId: id }: SdkExecuteOptions) => ({ id, name, arguments: input });
   return {
-    needsApproval: async (input, sdk) =>
-      (await questionFor(dispatcher, requestOf(input, sdk), dispatchOptions(options, sdk))) !== undefined,
+    needsApproval: (input, sdk) =>
+      dispatcher.judge(requestOf(input, sdk), dispatchOptions(options, sdk)).then(isAsking),
     // The SDK looks for a generator before it awaits anything.
     execute: (input, sdk) => {
       const own = dispatchOptions(options, sdk, answerIn(sdk.messages, sdk.toolCallId));
@@ -142,6 +143,10 @@ function executed(
       return dispatcher.dispatch(requestOf(input, sdk), own).then(outputOf);
     },
   };
+}
+
+function isAsking(judgement: Judgement): boolean {
+  return questionIn(judgement) !== undefined;
 }
 
 /** What the SDK tells of a call, as a dispatcher takes it. */

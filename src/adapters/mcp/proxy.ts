@@ -144,7 +144,7 @@ class Relay implements Proxy {
     const request = { id: String(id), name, arguments: params['arguments'] };
     try {
       await this.#knowTools(params);
-      const ask = this.#asker(params, signal);
+      const ask = this.#dispatcher.mayAsk ? this.#asker(params, signal) : undefined;
       const answer = ask && (await answerTo(this.#dispatcher, request, { signal }, ask));
       if (answer !== undefined && !Array.isArray(answer)) {
         this.#client.send({ jsonrpc: '2.0', id, result: answer });

@@ -162,8 +162,8 @@ async function callTool(
   };
   const token = _meta?.progressToken;
   const own: DispatchOptions = { signal, ...(context && { context: context(caller) }) };
-  const answer = exchange.ask && (await answerTo(dispatcher, request, own, exchange.ask));
-  if (answer !== undefined && !Array.isArray(answer)) return answer;
+  const answer = dispatcher.mayAsk && exchange.ask && (await answerTo(dispatcher, request, own, exchange.ask));
+  if (answer && !Array.isArray(answer)) return answer;
   const result = await dispatcher.dispatch(request, {
     ...own,
     ...(answer && { settings: answer }),
