@@ -84,10 +84,7 @@ export function toolSet(dispatcher: Dispatcher, options: ToolSetOptions = {}): R
     preliminary: perToolCheck(isBoolean),
   });
   const isPreliminary = perTool<boolean | undefined>(options.preliminary, undefined);
-  return byName(dispatcher, (tool) => {
-    const isStreamed = isPreliminary(tool.name) ?? isGenerator(tool.execute);
-    return { ...definitionOf(tool, options), ...executed(tool.name, dispatcher, options, isStreamed) };
-  });
+  return byName(dispatcher, (tool) => executable(dispatcher, tool, options, isPreliminary(tool.name)));
 }
 
 /**
@@ -126,16 +123,24 @@ function definitionOf({ description, schema }: Tool, { accepts, version = 6 }: M
   };
 }
 
-function executed(
-  name: string,
+function executable(
   dispatcher: Dispatcher,
+  tool: Tool,
   options: ToolSetOptions,
-  isStreamed: boolean,
-): Pick<SdkTool, 'execute' | 'needsApproval'> {
+  isStreamed: boolean = isGenerator(tool.execute),
+): SdkTool {
+  const { name } = tool;
+  const { type, description, inputSchema, toModelOutput } = definitionOf(tool, options);
   const requestOf = (input: unknown, { toolCallId: id }: SdkExecuteOptions) => ({ id, name, arguments: input });
+  // Written out: of two objects spread into one the SDK takes copies that cost a twentieth of its whole turn.
   return {
-    needsApproval: (input, sdk) =>
-      dispatcher.judge(requestOf(input, sdk), dispatchOptions(options, sdk)).then(isAsking),
+    type,
+    description,
+    inputSchema,
+    toModelOutput,
+    needsApproval:
+      dispatcher.mayAsk &&
+      ((input, sdk) => dispatcher.judge(requestOf(input, sdk), dispatchOptions(options, sdk)).then(isAsking)),
     // The SDK looks for a generator before it awaits anything.
     execute: (input, sdk) => {
       const own = dispatchOptions(options, sdk, answerIn(sdk.messages, sdk.toolCallId));
