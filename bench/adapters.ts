@@ -121,62 +121,99 @@ function turnOf(sdk: AiSdk, Model: Model): (tools: object) => Task {
 
 interface McpClient {
   connect(transport: object): Promise<void>;
-  callTool(params: object): Promise<{ readonly content: readonly { readonly text?: string }[] }>;
+  callTool(params: object): Promise<{ readonly isError?: boolean }>;
   close(): Promise<void>;
 }
 
-const SDK = '@modelcontextprotocol/sdk/dist/esm/client';
-const EVERYTHING = '@modelcontextprotocol/server-everything/dist/index.js';
+interface McpSdk {
+  readonly Client: new (info: object) => McpClient;
+  readonly StdioClientTransport: new (options: object) => object;
+}
 
-/** What the proxy adds to a call of a real client to a real server, both processes of their own. */
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+/** What the proxy adds to a call of a real client to real servers, each a process of its own. */
 export async function proxyTimes(rounds: number, calls: number): Promise<void> {
-  const { Client } = await runtime<{ Client: new (info: object) => McpClient }>(`${SDK}/index.js`);
-  const { StdioClientTransport } = await runtime<{ StdioClientTransport: new (options: object) => object }>(
-    `${SDK}/stdio.js`,
-  );
+  const path = '@modelcontextprotocol/sdk/dist/esm/client';
+  const sdk = { ...(await runtime<McpSdk>(`${path}/index.js`)), ...(await runtime<McpSdk>(`${path}/stdio.js`)) };
   const directory = await mkdtemp(join(tmpdir(), 'toolonion-bench-'));
   const policy = join(directory, 'policy.json');
-  await writeFile(policy, JSON.stringify({ tools: { echo: { permission: 'allow' } } }));
-  const server = [process.execPath, join(RUNTIMES, EVERYTHING)];
-  const command = fileURLToPath(new URL('../src/cli/main.js', import.meta.url));
-  const proxied = [process.execPath, command, 'mcp', 'proxy', '--policy', policy, '--log', 'silent', '--', ...server];
+  const file = join(directory, 'a.txt');
+  await writeFile(policy, JSON.stringify({ tools: { '*': { permission: 'allow' } } }));
+  await writeFile(file, 'a line\n'.repeat(100));
+  const proxy = [
+    here('../src/cli/main.js'),
+    'mcp',
+    'proxy',
+    '--policy',
+    policy,
+    '--log',
+    'silent',
+    '--',
+    process.execPath,
+  ];
+  const rows: string[][] = [];
+  for (const [name, args, tool, input] of [
+    ['everything', [], 'echo', { message: 'hi' }],
+    ['filesystem', [directory], 'read_text_file', { path: file }],
+    ['memory', [], 'search_nodes', { query: 'Ada' }],
+  ] as const) {
+    const server = [join(RUNTIMES, '@modelcontextprotocol', `server-${name}`, 'dist/index.js'), ...args];
+    const processes = [server, [here('relay.js'), process.execPath, ...server], [...proxy, ...server]];
+    const env = { ...process.env, MEMORY_FILE_PATH: join(directory, 'memory.jsonl') };
+    const medians = await medianCalls(sdk, processes, env, { name: tool, arguments: input }, rounds, calls);
+    const [direct = [], relay = [], behind = []] = medians;
+    const ratioTo = (base: readonly number[], own: readonly number[]) =>
+      ratioCell(spreadOf(own.map((time, round) => time / (base[round] as number))));
+    const time = `${Math.round(spreadOf(direct).median * 1000)} µs`;
+    rows.push([`${name}: ${tool}`, time, ratioTo(direct, relay), ratioTo(direct, behind), ratioTo(relay, behind)]);
+  }
+  await rm(directory, { recursive: true });
+  printTable(
+    'tools/call on standard input and output, the median of each round: with a process in between, × the server without it',
+    ['server', 'directly', 'that copies bytes', 'toolonion mcp proxy', 'proxy × copying'],
+    rows,
+  );
+}
+
+async function medianCalls(
+  { Client, StdioClientTransport }: McpSdk,
+  processes: readonly (readonly string[])[],
+  env: NodeJS.ProcessEnv,
+  call: object,
+  rounds: number,
+  calls: number,
+): Promise<readonly (readonly number[])[]> {
   const clients = await Promise.all(
-    [server, proxied].map(async ([file, ...args]) => {
+    processes.map(async (args) => {
       const client = new Client({ name: 'bench', version: '1.0.0' });
-      await client.connect(
-        new StdioClientTransport({ command: file, args, cwd: resolve('test/runtimes'), stderr: 'ignore' }),
-      );
+      const cwd = resolve('test/runtimes');
+      await client.connect(new StdioClientTransport({ command: process.execPath, args, env, cwd, stderr: 'ignore' }));
       return client;
     }),
   );
   try {
     const medians: number[][] = clients.map(() => []);
     for (let round = -2; round < rounds; round++) {
-      for (const [index, client] of round % 2 === 0 ? [...clients.entries()] : [...clients.entries()].reverse()) {
-        const median = await medianCall(client, calls);
+      const turns = round % 2 === 0 ? [...clients.entries()] : [...clients.entries()].reverse();
+      for (const [index, client] of turns) {
+        const median = await medianCall(client, call, calls);
         if (round >= 0) medians[index]?.push(median);
       }
     }
-    const [direct = [], behind = []] = medians;
-    const ratio = spreadOf(behind.map((time, round) => time / (direct[round] as number)));
-    printTable(
-      'tools/call on standard input and output, median of a round: behind the proxy, × the same server without it',
-      ['directly', 'behind the proxy ×'],
-      [[`${Math.round(spreadOf(direct).median * 1000)} µs`, ratioCell(ratio)]],
-    );
+    return medians;
   } finally {
     await Promise.all(clients.map((client) => client.close()));
-    await rm(directory, { recursive: true });
   }
 }
 
-async function medianCall(client: McpClient, calls: number): Promise<number> {
+async function medianCall(client: McpClient, call: object, calls: number): Promise<number> {
   const times: number[] = [];
-  for (let call = 0; call < calls; call++) {
+  for (let count = 0; count < calls; count++) {
     const startedAt = performance.now();
-    const { content } = await client.callTool({ name: 'echo', arguments: { message: 'hi' } });
+    const { isError } = await client.callTool(call);
     times.push(performance.now() - startedAt);
-    if (content[0]?.text !== 'Echo: hi') throw new Error(`The server answered ${content[0]?.text}`);
+    if (isError === true) throw new Error('The server did not answer.');
   }
   return spreadOf(times).median;
 }
