@@ -17,6 +17,8 @@ import pino from 'pino';
 import { createDispatcher, defineTool, extensionKey, forModel, type Middleware, PermissionCheck, ToolContext } from 'toolonion';
 import { logging, permission, standard } from 'toolonion/middleware';
 import { type TimeoutOptions, timeout, timeoutMs } from 'toolonion/middleware/timeout';
+import { toolSet } from 'toolonion/adapters/ai-sdk';
+import { type McpClient, connectTools } from 'toolonion/adapters/mcp';
 
 const greeting = extensionKey<string>();
 const greet = defineTool({
@@ -53,6 +55,9 @@ const dispatcher = createDispatcher({
   ],
   context: new ToolContext({ extensions: [greeting('Hello')] }),
 });
+// Without the runtimes: neither is loaded, nor do the types need them.
+const client: McpClient = { listTools: async () => ({ tools: [] }), callTool: async () => ({}) };
+if (toolSet(dispatcher)['greet'] === undefined || (await connectTools(client)).registry.names.length > 0) throw new Error();
 const result = await dispatcher.dispatch({ name: 'greet', arguments: '{"name":" Ada "}' }, { settings: [timeoutMs(500)] });
 console.log(forModel(result));
 `;
@@ -85,9 +90,10 @@ test('the package holds what was compiled and the pages, and nothing else of the
   );
 });
 
-test('the package depends on ajv, nanoid, p-timeout and pino alone', () => {
+test('the package depends on ajv, nanoid, p-timeout and pino alone; agent runtimes are for those who have them', () => {
   expect(Object.keys(manifest.dependencies)).toEqual(['ajv', 'nanoid', 'p-timeout', 'pino']);
-  expect(manifest.peerDependencies).toBeUndefined();
+  const optional = Object.keys(manifest.peerDependencies).map((name) => [name, { optional: true }]);
+  expect(manifest.peerDependenciesMeta).toEqual(Object.fromEntries(optional));
 });
 
 describe.each(Object.entries(COMPILERS))('with module resolution as in %s', (name, options) => {
