@@ -1,5 +1,7 @@
 import { expect, test } from '@jest/globals';
 import * as core from 'toolonion';
+import * as aiSdk from 'toolonion/adapters/ai-sdk';
+import * as mcp from 'toolonion/adapters/mcp';
 import * as middleware from 'toolonion/middleware';
 import * as testing from 'toolonion/testing';
 
@@ -26,6 +28,12 @@ const testingNames = 'emptyTrace measure spansOf tracedIn withProbes';
 test.each([
   ['toolonion', core, coreNames],
   ['toolonion/middleware', middleware, middlewareNames],
+  [
+    'toolonion/adapters/ai-sdk',
+    aiSdk,
+    'modelOutput repairToolCall sdkRequest toolApproval toolDefinitions toolMessage toolSet',
+  ],
+  ['toolonion/adapters/mcp', mcp, 'callToolResult connectTools proxy serveTools toolDefinition'],
   ['toolonion/testing', testing, testingNames],
 ])('%s exports these values and no others', (_, exported, names) => {
   expect(Object.keys(exported).sort()).toEqual(names.trim().split(/\s+/));

@@ -1,5 +1,6 @@
 import type { ToolContext } from '../../context.ts';
 import type { Dispatcher } from '../../dispatcher.ts';
+import { describeError } from '../../error.ts';
 import { Gathering } from '../../gathering.ts';
 import { cloneJson, type JsonValue } from '../../json.ts';
 import type { Judgement } from '../../judgement.ts';
@@ -72,19 +73,27 @@ export interface SdkTool extends SdkToolDefinition {
  * A dispatcher's tools for `generateText`, `streamText` and agents of the AI SDK, versions 6 and 7. Each call goes through the dispatcher; its
  * failures are told to the model as such, and the SDK's user is asked where the gate wants somebody to be asked and has nobody.
  *
- * The SDK runs the calls of a turn side by side: give the dispatcher a `schedule` layer where tools must not be.
+ * The SDK runs the calls of a turn side by side: give the dispatcher a `schedule` layer where tools must not be. A tool without `execute` is shown,
+ * and its calls are left to whoever runs them, as the SDK has it.
  *
  * @throws TypeError naming the option and what is allowed.
  * @example await generateText({ model, prompt, tools: toolSet(dispatcher), stopWhen: stepCountIs(5) })
  */
-export function toolSet(dispatcher: Dispatcher, options: ToolSetOptions = {}): Record<string, SdkTool> {
+export function toolSet(
+  dispatcher: Dispatcher,
+  options: ToolSetOptions = {},
+): Record<string, SdkTool | SdkToolDefinition> {
   checkOptions('toolSet', options, {
     ...MODEL_OUTPUT_OPTIONS,
     context: isFunction,
     preliminary: perToolCheck(isBoolean),
   });
   const isPreliminary = perTool<boolean | undefined>(options.preliminary, undefined);
-  return byName(dispatcher, (tool) => executable(dispatcher, tool, options, isPreliminary(tool.name)));
+  return byName(dispatcher, (tool) =>
+    tool.execute === undefined
+      ? definitionOf(tool, options)
+      : executable(dispatcher, tool, options, isPreliminary(tool.name)),
+  );
 }
 
 /**
@@ -164,9 +173,19 @@ export function dispatchOptions(
   const request: SdkRequest = { toolCallId, messages, context: sdk.context ?? sdk.experimental_context };
   return {
     ...(abortSignal && { signal: abortSignal }),
-    ...(context && { context: context(request) }),
+    ...(context && { context: sessionOf(context, request) }),
     settings: [sdkRequest(request), ...settings],
   };
+}
+
+/** The host's own failure is no business of the model's. */
+function sessionOf(context: NonNullable<ToolSetOptions['context']>, request: SdkRequest): ToolContext {
+  try {
+    return context(request);
+  } catch (cause) {
+    process.emitWarning(`The session of a request cannot be made: ${describeError(cause).message}`);
+    throw new Error('The session of this request cannot be made.');
+  }
 }
 
 /** Ever more of an answer, and the result as the last one: the SDK takes it for the answer. */

@@ -2,6 +2,7 @@ import { approvedBy } from '../../approval.ts';
 import type { Progress } from '../../call.ts';
 import type { ToolContext } from '../../context.ts';
 import type { Dispatcher } from '../../dispatcher.ts';
+import { describeError } from '../../error.ts';
 import type { ForModelOptions } from '../../for-model.ts';
 import { checkOptions, isFunction, isListOf } from '../../options.ts';
 import type { DispatchOptions, ToolCallRequest } from '../../request.ts';
@@ -61,6 +62,10 @@ export function serveTools(
   dispatcher: Dispatcher,
   options: ServeToolsOptions = {},
 ): () => void {
+  if ('server' in server)
+    throw new TypeError(
+      'serveTools takes the low-level server of an McpServer: serveTools(mcpServer.server, dispatcher).',
+    );
   checkOptions('serveTools', options, {
     context: isFunction,
     accepts: isListOf((entry) => typeof entry === 'string', 'an array of kinds and mime types'),
@@ -99,6 +104,9 @@ function serve1(server: McpServer1, dispatcher: Dispatcher, options: ServeToolsO
 
 const METHOD_NOT_FOUND = -32_601;
 
+/** Milliseconds somebody has for an answer: as long as the gate would wait for its own approver. */
+export const ANSWER_LIMIT_MS = 300_000;
+
 function exchange1(server: McpServer1, extra: McpExtra): Exchange {
   const { signal, requestId: id, sessionId, authInfo } = extra;
   const isAskable = server.getClientCapabilities()?.elicitation !== undefined;
@@ -108,7 +116,13 @@ function exchange1(server: McpServer1, extra: McpExtra): Exchange {
     caller: { sessionId, authInfo },
     notify: (notification) => extra.sendNotification(notification as never),
     ask: isAskable
-      ? async (_, params) => isYes(await server.elicitInput(params as never, { signal, relatedRequestId: id } as never))
+      ? async (_, params) =>
+          isYes(
+            await server.elicitInput(
+              params as never,
+              { signal, relatedRequestId: id, timeout: ANSWER_LIMIT_MS } as never,
+            ),
+          )
       : undefined,
   };
 }
@@ -161,7 +175,7 @@ async function callTool(
     arguments: input,
   };
   const token = _meta?.progressToken;
-  const own: DispatchOptions = { signal, ...(context && { context: context(caller) }) };
+  const own: DispatchOptions = { signal, ...(context && { context: sessionOf(context, caller) }) };
   const answer = dispatcher.mayAsk && exchange.ask && (await answerTo(dispatcher, request, own, exchange.ask));
   if (answer && !Array.isArray(answer)) return answer;
   const result = await dispatcher.dispatch(request, {
@@ -171,6 +185,16 @@ async function callTool(
   });
   const outputSchema = dispatcher.tools.get(result.resolvedToolName)?.schema.outputSchema;
   return callToolResult(result, outputSchema !== undefined && isOfObject(outputSchema), shown);
+}
+
+/** The host's own failure is no business of the client's. */
+function sessionOf(context: NonNullable<ServeToolsOptions['context']>, caller: McpCaller): ToolContext {
+  try {
+    return context(caller);
+  } catch (cause) {
+    process.emitWarning(`The session of an MCP client cannot be made: ${describeError(cause).message}`);
+    throw new Error('The session of this client cannot be made.');
+  }
 }
 
 /** @internal What the client's user says, where the gate wants somebody to be asked and has nobody; or what to send back to have it asked. */
@@ -197,14 +221,18 @@ export async function answerTo(
 function progressTeller(progressToken: string | number, notify: Exchange['notify']): (progress: Progress) => void {
   let last = -1;
   return ({ progress, total, message }) => {
-    const isFurther = progress !== undefined && progress > last;
-    last = isFurther ? progress : last + 1;
+    last = isNumber(progress) && progress > last ? progress : last + 1;
     const told = {
       progress: last,
-      ...(total !== undefined && total >= last && { total }),
-      ...(message !== undefined && { message }),
+      ...(isNumber(total) && total >= last && { total }),
+      ...(typeof message === 'string' && { message }),
     };
     // A client that has gone hears nothing.
     notify({ method: 'notifications/progress', params: { progressToken, ...told } }).catch(() => {});
   };
+}
+
+/** A tool may report anything, and JSON has no other numbers. */
+function isNumber(value: unknown): value is number {
+  return Number.isFinite(value);
 }

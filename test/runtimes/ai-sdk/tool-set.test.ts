@@ -378,6 +378,52 @@ describe.each(VERSIONS)('AI SDK %s', (version, sdk) => {
     expect(session).toBe('ada');
   });
 
+  test('a tool that is run elsewhere ends the loop with its call', async () => {
+    const shown = defineTool({ name: 'shown', description: 'Is run elsewhere.' });
+    const { result, told } = await run(dispatcherOf([shown]), [[asked('shown', { a: 1 })], 'not reached']);
+    expect(told).toEqual([]);
+    expect(result.toolCalls).toMatchObject([{ toolName: 'shown', input: { a: 1 } }]);
+    expect(result.steps).toHaveLength(1);
+  });
+
+  test('a result that was stored as JSON tells the model the same', async () => {
+    const media = tool('media', () => [
+      { type: 'text', text: 'Here:' },
+      { type: 'image', mimeType: 'image/png', data: new Uint8Array([1, 2, 3]) },
+    ]);
+    const failing = tool('failing', () => {
+      throw new ToolFailure('It broke.', { cause: new Error('secret') });
+    });
+    const dispatcher = dispatcherOf([media, failing, add]);
+    const { told, result } = await run(dispatcher, [
+      [asked('media'), asked('failing', {}, 'c2'), asked('add', { a: 1, b: 2 }, 'c3')],
+    ]);
+    const tools = toolSet(dispatcher, { version: version === '6' ? 6 : 7 });
+    for (const { toolName, toolCallId, output } of result.steps[0]?.toolResults ?? []) {
+      const stored = JSON.parse(JSON.stringify(output));
+      expect(JSON.stringify(stored)).not.toContain('secret');
+      const again = JSON.parse(JSON.stringify(tools[toolName]?.toModelOutput({ output: stored })));
+      const once = JSON.parse(JSON.stringify(told.find((each) => each.toolCallId === toolCallId)?.output));
+      // What a provider gets of a picture has other names in version 7.
+      if (again.type === 'content') expect(JSON.stringify(once)).toContain(Buffer.from([1, 2, 3]).toString('base64'));
+      else expect(once).toEqual(again);
+    }
+  });
+
+  test('a host that cannot make the session of a request tells the model nothing of why', async () => {
+    const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    const dispatcher = dispatcherOf([add]);
+    const tools = toolSet(dispatcher, {
+      context: () => {
+        throw new Error('no row for ada@example.org');
+      },
+    });
+    const { told } = await run(dispatcher, [[asked('add', { a: 1, b: 2 })]], { tools } as GenerateOptions);
+    expect(told).toMatchObject([{ output: { type: 'error-text', value: expect.not.stringContaining('ada') } }]);
+    expect(warn).toHaveBeenCalledWith(expect.stringContaining('ada'));
+    warn.mockRestore();
+  });
+
   test('a loop outside of the SDK answers all calls of a turn', async () => {
     const dispatcher = dispatcherOf([add, deploy]);
     const tools = toolDefinitions(dispatcher);

@@ -1,4 +1,8 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
+import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
+import { McpServer as High1 } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { McpServer as High2 } from '@modelcontextprotocol/server';
 import {
   createDispatcher,
   type Dispatcher,
@@ -10,8 +14,9 @@ import {
   ToolFailure,
   ToolRegistry,
 } from 'toolonion';
-import type { ServeToolsOptions } from 'toolonion/adapters/mcp';
+import { type ServeToolsOptions, serveTools } from 'toolonion/adapters/mcp';
 import { allowAll, rules, type StandardOptions, standard } from 'toolonion/middleware';
+import { z } from 'zod';
 import { type Answer, type CallOptions, type Connection, LINES } from './lines.ts';
 
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
@@ -332,4 +337,40 @@ describe.each(LINES)('%s', (line, connectTo) => {
     await (await connect(dispatcherOf([curious]), undefined, { context })).call('curious');
     expect(session).toBe('of the client');
   });
+});
+
+test('a server of the 1.x line keeps what it has of its own, and is told of the rest', async () => {
+  const high = new High1({ name: 'theirs', version: '1.0.0' });
+  high.registerPrompt('p', {}, () => ({ messages: [{ role: 'user', content: { type: 'text', text: 'a prompt' } }] }));
+  serveTools(high.server, dispatcherOf([add]));
+  const client = new Client1({ name: 'test', version: '1.0.0' });
+  const [near, far] = InMemoryTransport.createLinkedPair();
+  await Promise.all([high.connect(far), client.connect(near)]);
+  expect(await client.getPrompt({ name: 'p' })).toMatchObject({ messages: [{ content: { text: 'a prompt' } }] });
+  expect((await client.listTools()).tools).toHaveLength(1);
+  const unknown = client.request({ method: 'tools/unknown' }, z.object({}));
+  await expect(unknown).rejects.toMatchObject({ code: -32_601 });
+  await client.close();
+});
+
+test('a high-level server in the place of its low-level one is told', () => {
+  for (const High of [High1, High2]) {
+    const server = new High({ name: 'theirs', version: '1.0.0' });
+    expect(() => serveTools(server as never, dispatcherOf([add]))).toThrow('serveTools(mcpServer.server, dispatcher)');
+  }
+});
+
+test('signs of life that are no numbers are counted', async () => {
+  const [[, connect]] = LINES as [(typeof LINES)[number]];
+  const odd = tool('odd', async (_: unknown, { report }: { report: (progress: object) => void }) => {
+    report({ progress: Number.NaN, total: 'many', message: 7 });
+    report({ progress: '2' });
+    await new Promise((resolve) => setImmediate(resolve));
+    return 'done';
+  });
+  const connection = await connect(dispatcherOf([odd]));
+  const heard: object[] = [];
+  expect(textOf(await connection.call('odd', {}, { onprogress: (progress) => heard.push(progress) }))).toBe('done');
+  expect(heard).toEqual([{ progress: 0 }, { progress: 1 }]);
+  await connection.close();
 });
