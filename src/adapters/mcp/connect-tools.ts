@@ -70,7 +70,7 @@ type NotificationHandler = (notification: { readonly method?: unknown }) => Prom
 const MAX_ROUNDS = 10;
 
 /** Pages of tools a server may have: one that always has a next one would be listed for ever. */
-const MAX_PAGES = 1_000;
+export const MAX_PAGES = 1_000;
 
 /**
  * Takes the tools of a server into a registry, and keeps it as the server says. Their schemas are a stranger's: they have a budget. A tool whose

@@ -40,9 +40,16 @@ export function isYes(answer: unknown): boolean {
   return action === 'accept' && isPlainObject(content) && content['approve'] === true;
 }
 
+const PREFIX = 'toolonion_approve_';
+
+/** Whether a name is one of these. */
+export function isQuestionKey(name: string): boolean {
+  return name.startsWith(PREFIX);
+}
+
 /** The name of a question, which tells all of it: the answer to it is none to another. */
 export function questionKey({ prompt, input }: Pick<ApprovalRequest, 'prompt' | 'input'>): string {
-  return `approve_${createHash('sha256')
+  return `${PREFIX}${createHash('sha256')
     .update(canonicalJson([prompt, input]))
     .digest('hex')
     .slice(0, 32)}`;

@@ -9,10 +9,11 @@ import { type ToolOutput, toOutput } from '../../output.ts';
 import { ToolRegistry } from '../../registry.ts';
 import { settingKey } from '../../settings.ts';
 import type { Tool } from '../../tool.ts';
-import { annotated, foreignTool, type ListedTool, plainResult } from './connect-tools.ts';
+import { annotated, foreignTool, type ListedTool, MAX_PAGES, plainResult } from './connect-tools.ts';
 import { isOfObject } from './definition.ts';
-import { isYes } from './elicitation.ts';
+import { isQuestionKey, isYes } from './elicitation.ts';
 import { type McpTransport, type Message, type Params, Peer, RemoteError } from './peer.ts';
+import { RequestState } from './request-state.ts';
 import { callToolResult } from './result.ts';
 import { type Ask, answer2, answerTo } from './serve-tools.ts';
 
@@ -84,6 +85,7 @@ class Relay implements Proxy {
   readonly #answers = new Map<string, Answer>();
   /** What the client said of itself when it began. */
   #capabilities: unknown;
+  readonly #state = new RequestState();
   #initializeId: string | number | undefined;
   #listing: Promise<void> | undefined;
 
@@ -136,62 +138,83 @@ class Relay implements Proxy {
     return call !== undefined;
   }
 
-  async #call(id: string | number, params: Params): Promise<void> {
+  async #call(id: string | number, given: Params): Promise<void> {
     const controller = new AbortController();
     const { signal } = controller;
     this.#calls.set(id, controller);
-    const name = params['name'] as string;
-    const request = { id: String(id), name, arguments: params['arguments'] };
+    const round = this.#roundOf(given);
+    const { params } = round;
+    const request = { id: String(id), name: params['name'] as string, arguments: params['arguments'] };
+    let response: Pick<Message, 'result' | 'error'>;
     try {
       await this.#knowTools(params);
-      const ask = this.#dispatcher.mayAsk ? this.#asker(params, signal) : undefined;
+      const ask = this.#dispatcher.mayAsk ? this.#asker(round, signal) : undefined;
       const answer = ask && (await answerTo(this.#dispatcher, request, { signal }, ask));
-      if (answer !== undefined && !Array.isArray(answer)) {
-        this.#client.send({ jsonrpc: '2.0', id, result: answer });
-        return;
+      if (answer !== undefined && !Array.isArray(answer)) response = { result: answer };
+      else {
+        const settings = [incoming(params), ...(answer ?? [])];
+        response = this.#response(await this.#dispatcher.dispatch(request, { signal, settings }), round);
       }
-      const settings = [incoming(params), ...(answer ?? [])];
-      const result = await this.#dispatcher.dispatch(request, { signal, settings });
-      // Nobody waits for the answer to a call that was cancelled.
-      if (!signal.aborted) this.#client.send({ jsonrpc: '2.0', id, ...this.#response(result) });
     } catch (thrown) {
       const message = `The tools of the server cannot be listed: ${describeError(thrown).message}`;
-      this.#client.send({
-        jsonrpc: '2.0',
-        id,
-        ...(RemoteError.is(thrown) ? { error: thrown.error } : failed(message)),
-      });
+      response = RemoteError.is(thrown) ? { error: thrown.error } : { result: completed(failed(message), round) };
     } finally {
-      this.#calls.delete(id);
+      if (this.#calls.get(id) === controller) this.#calls.delete(id);
     }
+    // Nobody waits for the answer to a call that was cancelled.
+    if (!signal.aborted) this.#client.send({ jsonrpc: '2.0', id, ...response });
+  }
+
+  /** What a request brings along, and what of it is for the server. */
+  #roundOf(given: Params): Round {
+    const { _meta, inputResponses, requestState, ...others } = given;
+    const isModern = isPlainObject(_meta) && VERSION_KEY in _meta;
+    if (!isModern) return { isModern, params: given, responses: {}, approved: undefined };
+    const { approved, theirs } = this.#state.recall(requestState);
+    const responses = isPlainObject(inputResponses) ? inputResponses : {};
+    const toServer = Object.entries(responses).filter(([key]) => !isQuestionKey(key));
+    const params = {
+      ...others,
+      _meta,
+      ...(toServer.length > 0 && { inputResponses: Object.fromEntries(toServer) }),
+      ...(theirs !== undefined && { requestState: theirs }),
+    };
+    return { isModern, params, responses, approved };
   }
 
   /** What the client is sent: what the server sent, unless a layer has changed it. */
-  #response(result: ToolDispatchResult): Pick<Message, 'result' | 'error'> {
+  #response(result: ToolDispatchResult, round: Round): Pick<Message, 'result' | 'error'> {
     const { toolCallId, control, error } = result;
     const answer = this.#answers.get(toolCallId);
     this.#answers.delete(toolCallId);
     if (RemoteError.is(error?.cause)) return { error: error.cause.error };
-    const raw = rawIn(control);
-    if (raw !== undefined) return { result: raw };
+    const asked = questionOf(control);
+    if (asked !== undefined) {
+      const { approved } = round;
+      if (approved === undefined) return { result: asked };
+      return { result: { ...asked, requestState: this.#state.remember(approved, asked['requestState']) } };
+    }
     if (answer !== undefined && isUnchanged(result, answer.output)) return { result: answer.result };
     const schema = this.#registry.get(result.resolvedToolName)?.schema.outputSchema;
     const told = callToolResult(result, schema !== undefined && isOfObject(schema));
     const meta = answer?.result['_meta'];
-    return { result: { ...told, _meta: { ...(isPlainObject(meta) && meta), ...told._meta } } };
+    return { result: completed({ ...told, _meta: { ...(isPlainObject(meta) && meta), ...told._meta } }, round) };
   }
 
   /** Asks the client's user; undefined where the client asks nobody. */
-  #asker({ _meta, inputResponses }: Params, signal: AbortSignal): Ask | undefined {
-    const meta = isPlainObject(_meta) ? _meta : {};
-    const isModern = VERSION_KEY in meta;
-    const capabilities = isModern ? meta[CAPABILITIES_KEY] : this.#capabilities;
+  #asker(round: Round, signal: AbortSignal): Ask | undefined {
+    const { isModern, params, responses } = round;
+    const meta = params['_meta'];
+    const capabilities = isModern ? (meta as Params)[CAPABILITIES_KEY] : this.#capabilities;
     if (!isPlainObject(capabilities) || !('elicitation' in capabilities)) return undefined;
-    const responses = isPlainObject(inputResponses) ? inputResponses : {};
-    return async (key, params) =>
-      isModern
-        ? answer2(responses[key], key, params)
-        : isYes(await this.#client.request('elicitation/create', params as unknown as Params, signal));
+    return async (key, question) => {
+      if (!isModern)
+        return isYes(await this.#client.request('elicitation/create', question as unknown as Params, signal));
+      if (round.approved === key) return true;
+      const answer = answer2(responses[key], key, question);
+      if (answer === true) round.approved = key;
+      return answer;
+    };
   }
 
   /** Lists the tools, unless they are known. */
@@ -208,11 +231,13 @@ class Relay implements Proxy {
     const own = Object.keys(meta).length > 0 ? { _meta: meta } : {};
     const listed: ListedTool[] = [];
     let cursor: unknown;
+    let pages = 0;
     do {
+      pages++;
       const page = await this.#server.request('tools/list', cursor === undefined ? own : { ...own, cursor });
       const { tools, nextCursor } = (isPlainObject(page) ? page : {}) as { tools?: unknown; nextCursor?: unknown };
       if (Array.isArray(tools)) listed.push(...(tools as ListedTool[]));
-      cursor = nextCursor === cursor || listed.length >= MAX_TOOLS ? undefined : nextCursor;
+      cursor = nextCursor === cursor || pages === MAX_PAGES ? undefined : nextCursor;
     } while (cursor !== undefined);
     const tools = listed.flatMap((each) => this.#toolOf(each));
     const names = new Set(tools.map(({ name }) => name));
@@ -246,23 +271,26 @@ class Relay implements Proxy {
   }
 }
 
-/** Tools a server may list: one that always has a next page would be listed for ever. */
-const MAX_TOOLS = 10_000;
+/** What a call is in the round it is in: the revision of July 2026 makes it again for each answer to a question. */
+interface Round {
+  readonly isModern: boolean;
+  /** For the server. */
+  readonly params: Params;
+  /** The client's answers, by the questions. */
+  readonly responses: Params;
+  /** The question that has been answered with yes. */
+  approved: string | undefined;
+}
 
 /** What the server is sent: what the client sent, but for arguments a layer has changed. */
 function sentOn(call: ToolCall): Params {
   const params = call.setting(incoming) ?? {};
   const input = call.copyInput();
-  const isSame = isDeepStrictEqual(params['arguments'] ?? {}, input);
-  const sent = isSame ? params : { ...params, arguments: input };
-  const { inputResponses } = sent;
-  if (!isPlainObject(inputResponses)) return sent;
-  const theirs = Object.entries(inputResponses).filter(([key]) => !key.startsWith('approve_'));
-  const { inputResponses: _, ...others } = sent;
-  return theirs.length === 0 ? others : { ...sent, inputResponses: Object.fromEntries(theirs) };
+  return isDeepStrictEqual(params['arguments'] ?? {}, input) ? params : { ...params, arguments: input };
 }
 
-function rawIn(control: ControlSignal | undefined): Params | undefined {
+/** What the server asks before it goes on. */
+function questionOf(control: ControlSignal | undefined): Params | undefined {
   const payload = control?.type === 'suspend' ? control.request.payload : undefined;
   return isPlainObject(payload) && payload['resultType'] === 'input_required' ? payload : undefined;
 }
@@ -273,6 +301,11 @@ function isUnchanged(result: ToolDispatchResult, { content, structured, isError 
   return isDeepStrictEqual(result.content, content) && isDeepStrictEqual(result.structured, structured as JsonValue);
 }
 
-function failed(message: string): Pick<Message, 'result'> {
-  return { result: { content: [{ type: 'text', text: message }], isError: true } };
+function failed(message: string): Params {
+  return { content: [{ type: 'text', text: message }], isError: true };
+}
+
+/** The revision of July 2026 tells a result from a question. */
+function completed(result: Params, { isModern }: Round): Params {
+  return isModern ? { ...result, resultType: 'complete' } : result;
 }

@@ -5,6 +5,8 @@ import { InMemoryTransport as Memory1 } from '@modelcontextprotocol/sdk/inMemory
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import { ElicitRequestSchema, type ServerNotification, type ServerRequest } from '@modelcontextprotocol/sdk/types.js';
+import { acceptedContent, inputRequired, McpServer as Modern } from '@modelcontextprotocol/server';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { createDispatcher, type Middleware, PermissionCheck } from 'toolonion';
 import { proxy } from 'toolonion/adapters/mcp';
 import { allowAll, type PermissionOptions, rules, type StandardOptions, standard } from 'toolonion/middleware';
@@ -256,5 +258,83 @@ describe('proxy', () => {
     await client.connect(clientSide);
     open.push(client);
     await expect(client.callTool({ name: 'echo' })).rejects.toThrow('no list');
+  });
+});
+
+describe('proxy between sides that speak the revision of July 2026', () => {
+  async function connectModern(
+    layers: Partial<StandardOptions>,
+    answer: (message: string) => object = yes,
+  ): Promise<readonly [Client2, unknown[]]> {
+    const runs: unknown[] = [];
+    const { permission = { check: allowAll }, ...others } = layers;
+    const middleware = standard({ permission, logging: false, ...others });
+    const [clientSide, near] = Memory2.createLinkedPair();
+    const [far, serverSide] = Memory2.createLinkedPair();
+    const handle = serveStdio(
+      () => {
+        const server = new Modern({ name: 'theirs', version: '1.0.0' });
+        server.registerTool('echo', { inputSchema: z.object({ text: z.string() }) }, (input) => {
+          runs.push(input);
+          return { content: [{ type: 'text', text: input.text }] };
+        });
+        server.registerTool('asking', {}, (context) => {
+          const said = acceptedContent(context.mcpReq.inputResponses, 'theirs');
+          if (said === undefined) {
+            const requestedSchema = { type: 'object' as const, properties: {} };
+            return inputRequired({
+              inputRequests: { theirs: inputRequired.elicit({ message: 'Theirs?', requestedSchema }) },
+            });
+          }
+          return { content: [{ type: 'text', text: 'thanks' }] };
+        });
+        return server;
+      },
+      { transport: serverSide as never },
+    );
+    open.push(handle);
+    open.push(
+      await proxy({ client: near, server: far, dispatcher: (tools) => createDispatcher({ tools, middleware }) }),
+    );
+    const client = new Client2(
+      { name: 'test', version: '1.0.0' },
+      { versionNegotiation: { mode: 'auto' }, capabilities: { elicitation: { form: {} } } },
+    );
+    client.setRequestHandler('elicitation/create', (({ params }: { params: { message: string } }) =>
+      answer(params.message)) as never);
+    await client.connect(clientSide);
+    open.push(client);
+    expect(client.getNegotiatedProtocolVersion()).toBe('2026-07-28');
+    return [client, runs];
+  }
+
+  test('takes calls through its layers, and lets the server ask', async () => {
+    const [client, runs] = await connectModern({});
+    expect(textOf(await client.callTool({ name: 'echo', arguments: { text: 'hi' } }))).toBe('hi');
+    expect(textOf(await client.callTool({ name: 'echo', arguments: {} }))).toContain('"text" is required');
+    expect(textOf(await client.callTool({ name: 'asking' }))).toBe('thanks');
+    expect(runs).toEqual([{ text: 'hi' }]);
+  });
+
+  test('asks the client’s user, and then lets the server ask as well', async () => {
+    const asked: string[] = [];
+    const answer = (message: string) => {
+      asked.push(message);
+      return yes();
+    };
+    const [client, runs] = await connectModern({ permission: { check: rules({ ask: ['*'] }) } }, answer);
+    expect(textOf(await client.callTool({ name: 'echo', arguments: { text: 'hi' } }))).toBe('hi');
+    expect(runs).toEqual([{ text: 'hi' }]);
+    expect(asked.splice(0)).toEqual(['Run "echo"?\n\n{\n  "text": "hi"\n}']);
+    expect(textOf(await client.callTool({ name: 'asking' }))).toContain('thanks');
+    expect(asked).toContain('Theirs?');
+  });
+
+  test('runs nothing after a no', async () => {
+    const [client, runs] = await connectModern({ permission: { check: rules({ ask: ['*'] }) } }, () => ({
+      action: 'decline',
+    }));
+    expect(textOf(await client.callTool({ name: 'echo', arguments: { text: 'hi' } }))).toContain('denied by the user');
+    expect(runs).toEqual([]);
   });
 });
