@@ -1,26 +1,19 @@
 import type { ToolCall } from '../../call.ts';
 import { MAX_DELAY_MS } from '../../clock.ts';
 import { describeError, ToolFailure } from '../../error.ts';
-import { copyJson, isPlainObject, type JsonObject } from '../../json.ts';
+import { isPlainObject, type JsonObject } from '../../json.ts';
 import { checkOptions, isFunction } from '../../options.ts';
 import { ToolRegistry } from '../../registry.ts';
-import type { JsonSchema } from '../../schema.ts';
-import { defineTool, type Tool } from '../../tool.ts';
-
-/** A tool as a server lists it. */
-export interface ListedTool {
-  readonly name: string;
-  readonly description?: string | undefined;
-  readonly inputSchema: object;
-  readonly outputSchema?: object | undefined;
-  readonly annotations?:
-    | {
-        readonly readOnlyHint?: boolean | undefined;
-        readonly destructiveHint?: boolean | undefined;
-        readonly idempotentHint?: boolean | undefined;
-      }
-    | undefined;
-}
+import type { Tool } from '../../tool.ts';
+import {
+  annotated,
+  foreignTool,
+  type KnownTraits,
+  type ListedTool,
+  listAll,
+  plainResult,
+  ServerTools,
+} from './server-tools.ts';
 
 /** A connected `Client` of the official SDK, of its 1.x line or of its 2.x packages. */
 export interface McpClient {
@@ -39,20 +32,10 @@ export interface ConnectToolsOptions {
    * What is known of a tool: `readOnly`, `concurrencySafe`, another name. Default: what its annotations say, of which nothing is sure
    * unless the server is trusted.
    */
-  readonly define?: (listed: ListedTool) => Partial<Pick<Tool<JsonObject>, Known>>;
+  readonly define?: (listed: ListedTool) => KnownTraits;
   /** Where the tools go. Default: a new registry. */
   readonly registry?: ToolRegistry;
 }
-
-type Known =
-  | 'name'
-  | 'description'
-  | 'readOnly'
-  | 'destructive'
-  | 'idempotent'
-  | 'concurrencySafe'
-  | 'resourceKey'
-  | 'untrusted';
 
 /** The tools of a server. */
 export interface ConnectedTools {
@@ -69,9 +52,6 @@ type NotificationHandler = (notification: { readonly method?: unknown }) => Prom
 /** Times the tools are listed anew because they have changed meanwhile. */
 const MAX_ROUNDS = 10;
 
-/** Pages of tools a server may have: one that always has a next one would be listed for ever. */
-export const MAX_PAGES = 1_000;
-
 /**
  * Takes the tools of a server into a registry, and keeps it as the server says. Their schemas are a stranger's: they have a budget. A tool whose
  * schema cannot be used is left out with a warning.
@@ -84,14 +64,7 @@ export async function connectTools(client: McpClient, options: ConnectToolsOptio
     registry: (value) => value instanceof ToolRegistry || 'a ToolRegistry',
   });
   const { registry = new ToolRegistry(), define = annotated } = options;
-  let own: ReadonlySet<string> = new Set();
-
-  const replace = (tools: readonly Tool[]): void => {
-    const names = new Set(tools.map(({ name }) => name));
-    for (const name of own) if (!names.has(name)) registry.unregister(name);
-    for (const tool of tools) registry.register(tool, { replace: own.has(tool.name) });
-    own = names;
-  };
+  const tools = new ServerTools(registry);
   let isOpen = true;
   let isStale = false;
   let refreshing: Promise<void> | undefined;
@@ -99,9 +72,9 @@ export async function connectTools(client: McpClient, options: ConnectToolsOptio
     // A server that tells of a change at each listing would be listed for ever.
     for (let round = 0; isStale && isOpen && round < MAX_ROUNDS; round++) {
       isStale = false;
-      const listed = await listAll(client);
+      const listed = await listAll((cursor) => client.listTools(cursor === undefined ? undefined : { cursor }));
       if (isOpen && (!isStale || round === MAX_ROUNDS - 1))
-        replace(listed.flatMap((each) => toolOf(client, each, define)));
+        tools.replace(listed.flatMap((each) => toolOf(client, each, define)));
     }
   };
   const refresh = (): Promise<void> => {
@@ -124,29 +97,8 @@ export async function connectTools(client: McpClient, options: ConnectToolsOptio
     close: () => {
       isOpen = false;
       client.fallbackNotificationHandler = others;
-      replace([]);
+      tools.replace([]);
     },
-  };
-}
-
-async function listAll(client: McpClient): Promise<readonly ListedTool[]> {
-  const all: ListedTool[] = [];
-  let cursor: string | undefined;
-  for (let page = 0; page < MAX_PAGES; page++) {
-    const { tools, nextCursor } = await client.listTools(cursor === undefined ? undefined : { cursor });
-    all.push(...tools);
-    if (nextCursor === undefined || nextCursor === cursor) return all;
-    cursor = nextCursor;
-  }
-  return all;
-}
-
-export function annotated({ annotations = {} }: ListedTool): Partial<Pick<Tool<JsonObject>, Known>> {
-  const { readOnlyHint: readOnly, destructiveHint: destructive, idempotentHint: idempotent } = annotations;
-  return {
-    ...(readOnly !== undefined && { readOnly }),
-    ...(destructive !== undefined && { destructive }),
-    ...(idempotent !== undefined && { idempotent }),
   };
 }
 
@@ -161,24 +113,6 @@ function toolOf(
     process.emitWarning(`A tool of an MCP server is left out: ${describeError(thrown).message}`);
     return [];
   }
-}
-
-/** A tool of a server's. @throws TypeError where it cannot be used. */
-export function foreignTool(
-  { name, description = '', inputSchema, outputSchema }: ListedTool,
-  known: Partial<Pick<Tool<JsonObject>, Known>>,
-  execute: (input: JsonObject, call: ToolCall) => unknown,
-): Tool {
-  return defineTool({
-    name,
-    description,
-    // Copies, for a server in the same process may hand out what does more than JSON.
-    inputSchema: copyJson(inputSchema) as JsonSchema,
-    ...(outputSchema && { outputSchema: copyJson(outputSchema) as JsonSchema }),
-    untrusted: true,
-    ...known,
-    execute: (input, call) => execute(input as JsonObject, call),
-  }) as Tool;
 }
 
 async function callServer(client: McpClient, name: string, input: JsonObject, call: ToolCall): Promise<unknown> {
@@ -199,14 +133,6 @@ async function callServer(client: McpClient, name: string, input: JsonObject, ca
   } catch (thrown) {
     throw failureOf(thrown);
   }
-}
-
-/** A result as tools give it: a single text is just that. */
-export function plainResult({ resultType: _, ...result }: Record<string, unknown>): unknown {
-  const { content } = result;
-  const only: unknown = Array.isArray(content) && content.length === 1 ? content[0] : undefined;
-  if (!isPlainObject(only) || only['type'] !== 'text' || Object.keys(only).length !== 2) return result;
-  return { ...result, content: only['text'] };
 }
 
 function isClient2(client: McpClient): boolean {

@@ -2,7 +2,6 @@ export {
   type ConnectedTools,
   type ConnectToolsOptions,
   connectTools,
-  type ListedTool,
   type McpClient,
 } from './connect-tools.ts';
 export { toolDefinition } from './definition.ts';
@@ -11,3 +10,4 @@ export type { McpCallResult, McpContent, McpServer1, McpServer2, McpTool } from 
 export { type Proxy, type ProxyOptions, proxy } from './proxy.ts';
 export { callToolResult } from './result.ts';
 export { type McpCaller, type ServeToolsOptions, serveTools } from './serve-tools.ts';
+export type { KnownTraits, ListedTool } from './server-tools.ts';

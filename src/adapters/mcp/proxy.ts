@@ -9,13 +9,13 @@ import { type ToolOutput, toOutput } from '../../output.ts';
 import { ToolRegistry } from '../../registry.ts';
 import { settingKey } from '../../settings.ts';
 import type { Tool } from '../../tool.ts';
-import { annotated, foreignTool, type ListedTool, MAX_PAGES, plainResult } from './connect-tools.ts';
 import { isOfObject } from './definition.ts';
 import { isQuestionKey, isYes } from './elicitation.ts';
 import { type McpTransport, type Message, type Params, Peer, RemoteError } from './peer.ts';
 import { RequestState } from './request-state.ts';
 import { callToolResult } from './result.ts';
 import { type Ask, answer2, answerTo } from './serve-tools.ts';
+import { annotated, foreignTool, type ListedTool, listAll, plainResult, ServerTools } from './server-tools.ts';
 
 /** What a proxy is made of. */
 export interface ProxyOptions {
@@ -75,6 +75,7 @@ class Relay implements Proxy {
   readonly #client: Peer;
   readonly #server: Peer;
   readonly #registry = new ToolRegistry();
+  readonly #tools = new ServerTools(this.#registry);
   readonly #dispatcher: Dispatcher;
   readonly #onError: (error: unknown) => void;
   /** Calls under way, by the client's ids. */
@@ -229,20 +230,10 @@ class Relay implements Proxy {
   async #listTools({ _meta }: Params): Promise<void> {
     const { progressToken: _, ...meta } = isPlainObject(_meta) ? _meta : {};
     const own = Object.keys(meta).length > 0 ? { _meta: meta } : {};
-    const listed: ListedTool[] = [];
-    let cursor: unknown;
-    let pages = 0;
-    do {
-      pages++;
-      const page = await this.#server.request('tools/list', cursor === undefined ? own : { ...own, cursor });
-      const { tools, nextCursor } = (isPlainObject(page) ? page : {}) as { tools?: unknown; nextCursor?: unknown };
-      if (Array.isArray(tools)) listed.push(...(tools as ListedTool[]));
-      cursor = nextCursor === cursor || pages === MAX_PAGES ? undefined : nextCursor;
-    } while (cursor !== undefined);
-    const tools = listed.flatMap((each) => this.#toolOf(each));
-    const names = new Set(tools.map(({ name }) => name));
-    for (const name of this.#registry.names) if (!names.has(name)) this.#registry.unregister(name);
-    for (const tool of tools) this.#registry.register(tool, { replace: true });
+    const listed = await listAll((cursor) =>
+      this.#server.request('tools/list', cursor === undefined ? own : { ...own, cursor }),
+    );
+    this.#tools.replace(listed.flatMap((each) => this.#toolOf(each)));
   }
 
   #toolOf(listed: ListedTool): readonly Tool[] {
