@@ -128,8 +128,10 @@ export function permission(options: PermissionOptions = {}): Middleware {
     const isEdited = edits > 0;
     const asked = call.setting(approvedBy) ?? approver;
     const hasApprover = asked !== undefined;
-    if (isJudged(call))
-      return { type: 'suspend', control: judged(call, { type: 'ask', prompt, input, isEdited, hasApprover }) };
+    if (isJudged(call)) {
+      const what = { toolName: call.toolName, prompt, input, isEdited, hasApprover, limitMs: approvalLimitMs };
+      return { type: 'suspend', control: judged(call, { type: 'ask', ...what }) };
+    }
     if (asked === undefined) return fault(told('nobody is there to be asked', prompt));
     const parsed = deepFreeze(jsonIn(call.parsed) ?? toJson(call.parsed));
     const scope = call.abortScope();

@@ -14,12 +14,16 @@ export type GateJudgement =
 export interface GateQuestion {
   readonly type: 'ask';
   readonly prompt: string;
+  /** The tool that would run. */
+  readonly toolName: string;
   /** The arguments it would run with. */
   readonly input: JsonValue;
   /** Whether the gate has edited them: they are not those the model sent. */
   readonly isEdited: boolean;
   /** Whether the gate has somebody to ask by itself. */
   readonly hasApprover: boolean;
+  /** Milliseconds it waits for an answer; Infinity waits. */
+  readonly limitMs: number;
 }
 
 /** What would become of a call. `answer`: it would be answered without being run, as where it is refused or its arguments are invalid. */
@@ -33,7 +37,7 @@ export const JUDGING: Setting<true> = judging(true) as Setting<true>;
 const judgements = new WeakMap<ControlSignal, GateJudgement>();
 const REASON = 'The call was only judged.';
 /** Most calls that are judged would run, and need no signal of their own. */
-const WOULD_RUN = signalOf('', { type: 'run' });
+const WOULD_RUN = signalOf('', Object.freeze({ type: 'run' }));
 
 function signalOf(toolCallId: string, judgement: GateJudgement): ControlSignal {
   const control = controlSignal({ type: 'suspend', toolCallId, request: { reason: REASON, payload: judgement } });

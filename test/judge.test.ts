@@ -47,6 +47,8 @@ describe('judge', () => {
     expect(await dispatcher.judge(call)).toEqual({ type: 'run' });
     expect(runs).toEqual([]);
     expect(await dispatcher.dispatch(call)).toMatchObject({ toolCallId: 'c1', content: 'written' });
+    // It is the same for all, so nobody may change it.
+    expect(Object.isFrozen(await dispatcher.judge(call))).toBe(true);
   });
 
   test('tells that somebody would be asked, and asks nobody', async () => {
@@ -57,10 +59,12 @@ describe('judge', () => {
       const { dispatcher, runs } = setUp(hasApprover ? { ...asking, approver } : asking);
       expect(await dispatcher.judge(call)).toEqual({
         type: 'ask',
+        toolName: 'write',
         prompt: 'Run "write"?',
         input: { path: 'a.md' },
         isEdited: false,
         hasApprover,
+        limitMs: 300_000,
       });
       expect(runs).toEqual([]);
     }

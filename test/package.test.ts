@@ -56,7 +56,7 @@ const dispatcher = createDispatcher({
   context: new ToolContext({ extensions: [greeting('Hello')] }),
 });
 // Without the runtimes: neither is loaded, nor do the types need them.
-const client: McpClient = { listTools: async () => ({ tools: [] }), callTool: async () => ({}) };
+const client: McpClient = { request: async () => ({ tools: [] }) };
 if (toolSet(dispatcher)['greet'] === undefined || (await connectTools(client)).registry.names.length > 0) throw new Error();
 const result = await dispatcher.dispatch({ name: 'greet', arguments: '{"name":" Ada "}' }, { settings: [timeoutMs(500)] });
 console.log(forModel(result));

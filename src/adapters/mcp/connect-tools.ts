@@ -17,11 +17,7 @@ import {
 
 /** A connected `Client` of the official SDK, of its 1.x line or of its 2.x packages. */
 export interface McpClient {
-  listTools(
-    params?: { cursor?: string },
-    options?: never,
-  ): Promise<{ tools: readonly ListedTool[]; nextCursor?: string | undefined }>;
-  callTool(params: never, second?: never, third?: never): Promise<unknown>;
+  request(request: never, resultSchema: never, options?: never): Promise<unknown>;
   /** Hears what has no handler of its own. */
   fallbackNotificationHandler?: unknown;
 }
@@ -65,6 +61,10 @@ export async function connectTools(client: McpClient, options: ConnectToolsOptio
   });
   const { registry = new ToolRegistry(), define = annotated } = options;
   const tools = new ServerTools(registry);
+  // At first whoever connects is told; later only that tool is left out.
+  let onTaken = (error: Error): void => {
+    throw error;
+  };
   let isOpen = true;
   let isStale = false;
   let refreshing: Promise<void> | undefined;
@@ -72,9 +72,12 @@ export async function connectTools(client: McpClient, options: ConnectToolsOptio
     // A server that tells of a change at each listing would be listed for ever.
     for (let round = 0; isStale && isOpen && round < MAX_ROUNDS; round++) {
       isStale = false;
-      const listed = await listAll((cursor) => client.listTools(cursor === undefined ? undefined : { cursor }));
+      const listed = await listAll((cursor) => ask(client, 'tools/list', cursor === undefined ? {} : { cursor }));
       if (isOpen && (!isStale || round === MAX_ROUNDS - 1))
-        tools.replace(listed.flatMap((each) => toolOf(client, each, define)));
+        tools.replace(
+          listed.flatMap((each) => toolOf(client, each, define)),
+          onTaken,
+        );
     }
   };
   const refresh = (): Promise<void> => {
@@ -86,20 +89,38 @@ export async function connectTools(client: McpClient, options: ConnectToolsOptio
   };
   const others = client.fallbackNotificationHandler as NotificationHandler | undefined;
   const onNotification: NotificationHandler = async (notification) => {
-    if (notification.method === 'notifications/tools/list_changed') await refresh();
-    else await others?.(notification);
+    if (isOpen && notification.method === 'notifications/tools/list_changed') await refresh();
+    await others?.(notification);
   };
   client.fallbackNotificationHandler = onNotification;
-  await refresh();
-  return {
-    registry,
-    refresh,
-    close: () => {
-      isOpen = false;
-      client.fallbackNotificationHandler = others;
-      tools.replace([]);
-    },
+  const close = (): void => {
+    isOpen = false;
+    // Somebody may have connected after.
+    if (client.fallbackNotificationHandler === onNotification) client.fallbackNotificationHandler = others;
+    tools.replace([], warn);
   };
+  try {
+    await refresh();
+  } catch (thrown) {
+    close();
+    throw thrown;
+  }
+  onTaken = warn;
+  return { registry, refresh, close };
+}
+
+function warn(error: unknown): void {
+  process.emitWarning(`A tool of an MCP server is left out: ${describeError(error).message}`);
+}
+
+/** Takes whatever comes: what a server promises of its answers is the dispatcher's to check, within bounds of time. Both lines of the SDK take it. */
+const ANYTHING = {
+  safeParse: (data: unknown) => ({ success: true, data }),
+  '~standard': { version: 1, vendor: 'toolonion', validate: (value: unknown) => ({ value }) },
+};
+
+function ask(client: McpClient, method: string, params: object, options: object = {}): Promise<unknown> {
+  return client.request({ method, params } as never, ANYTHING as never, options as never);
 }
 
 function toolOf(
@@ -110,7 +131,7 @@ function toolOf(
   try {
     return [foreignTool(listed, define(listed), (input, call) => callServer(client, listed.name, input, call))];
   } catch (thrown) {
-    process.emitWarning(`A tool of an MCP server is left out: ${describeError(thrown).message}`);
+    warn(thrown);
     return [];
   }
 }
@@ -122,33 +143,33 @@ async function callServer(client: McpClient, name: string, input: JsonObject, ca
     timeout: MAX_DELAY_MS,
     onprogress: call.report,
   };
-  const params = { name, arguments: input } as never;
   try {
-    // The 1.x line has a schema for the result in between.
-    const result = isClient2(client)
-      ? await client.callTool(params, options as never)
-      : await client.callTool(params, undefined, options as never);
-    if (!isPlainObject(result)) return result;
-    return plainResult(result);
+    const result = await ask(client, 'tools/call', { name, arguments: input }, options);
+    return isPlainObject(result) ? plainResult(result) : result;
   } catch (thrown) {
+    // That it was told to stop says nothing of whether it has.
+    if (call.aborted) return never();
     throw failureOf(thrown);
   }
 }
 
-function isClient2(client: McpClient): boolean {
-  return 'listen' in client;
-}
-
-/** What a server says of its failure is meant to be read by whoever called it. */
+/** What is known of a failure: the server's own words are meant to be read by whoever called it. */
 function failureOf(thrown: unknown): unknown {
   const { code, message } = (thrown ?? {}) as { readonly code?: unknown; readonly message?: unknown };
-  if (typeof message !== 'string') return thrown;
-  if (code === INVALID_PARAMS)
-    return new ToolFailure(message, { code: 'execution_failed', executed: 'unknown', cause: thrown });
-  if (code === CONNECTION_CLOSED || code === 'CONNECTION_CLOSED')
-    return new ToolFailure('The server of this tool has gone.', { code: 'io', executed: 'unknown', cause: thrown });
+  if (message === 'Not connected' || code === 'NOT_CONNECTED') return goneFailure('no', thrown);
+  if (code === CONNECTION_CLOSED || code === 'CONNECTION_CLOSED') return goneFailure('unknown', thrown);
+  if (typeof code === 'number' && typeof message === 'string')
+    return new ToolFailure(message, { executed: 'unknown', cause: thrown });
   return thrown;
 }
 
-const INVALID_PARAMS = -32_602;
+function goneFailure(executed: 'no' | 'unknown', cause: unknown): ToolFailure {
+  return new ToolFailure('The server of this tool has gone.', { code: 'io', executed, cause });
+}
+
 const CONNECTION_CLOSED = -32_000;
+
+/** Of a call that was aborted, and may still be running elsewhere: the dispatcher says so. */
+export function never(): Promise<never> {
+  return new Promise(() => {});
+}

@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { ToolFailure } from '../../error.ts';
+import { isPlainObject } from '../../json.ts';
 
 /** The parameters or the result of a request. */
 export type Params = Record<string, unknown>;
@@ -13,6 +15,13 @@ export interface Message {
   readonly error?: unknown;
 }
 
+/** An error of JSON-RPC. */
+export interface ErrorObject {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
 /** A transport of the official SDK, of its 1.x line or of its 2.x packages. */
 export interface McpTransport {
   start(): Promise<void>;
@@ -24,15 +33,23 @@ export interface McpTransport {
   setProtocolVersion?: unknown;
 }
 
+/** What is said of a failure that says nothing itself. */
+export const INTERNAL_ERROR = -32_603;
+
 /** What the other side answered in place of a result: for whoever asked. */
 export class RemoteError extends Error {
-  /** As it came. */
-  readonly error: unknown;
+  /** As it came, as far as it is one. */
+  readonly error: ErrorObject;
   readonly #own = true;
 
-  constructor(error: unknown) {
-    super(String((error as { readonly message?: unknown } | null)?.message ?? 'The other side failed.'));
-    this.error = error;
+  constructor(given: unknown) {
+    const { code, message, data } = (isPlainObject(given) ? given : {}) as Partial<Record<keyof ErrorObject, unknown>>;
+    super(typeof message === 'string' ? message : 'The other side failed and did not say why.');
+    this.error = {
+      code: Number.isSafeInteger(code) ? (code as number) : INTERNAL_ERROR,
+      message: this.message,
+      ...(data !== undefined && { data }),
+    };
   }
 
   static is(value: unknown): value is RemoteError {
@@ -53,6 +70,8 @@ export class Peer {
   readonly #transport: McpTransport;
   readonly #onError: (error: unknown) => void;
   readonly #waiting = new Map<string, Waiting>();
+  /** Before its own ids. The other side must not guess one: it could have its own question answered in the place of another. */
+  readonly #prefix = `toolonion/${randomUUID()}/`;
   #count = 0;
   #isClosed = false;
 
@@ -67,7 +86,7 @@ export class Peer {
       };
     });
     transport.onerror = onError;
-    transport.onmessage = (message: Message) => this.#take(message);
+    transport.onmessage = (message: unknown) => this.#take(message);
   }
 
   start(): Promise<void> {
@@ -84,17 +103,17 @@ export class Peer {
     if (typeof setProtocolVersion === 'function') setProtocolVersion.call(this.#transport, version);
   }
 
-  send(message: Message): void {
-    if (this.#isClosed) return;
-    this.#transport.send(message as never).catch(this.#onError);
+  /** Rejects where it cannot be sent. */
+  async send(message: Message): Promise<void> {
+    if (this.#isClosed) throw gone();
+    await this.#transport.send(message as never);
   }
 
-  /** Asks in its own name. @throws RemoteError for an error that was answered. */
+  /** Asks in its own name. @throws RemoteError for an error that was answered, and the reason of an abort. */
   async request(method: string, params: Params, signal?: AbortSignal): Promise<unknown> {
     if (this.#isClosed) throw gone();
     signal?.throwIfAborted();
-    // No client nor server counts like this.
-    const id = `toolonion/${++this.#count}`;
+    const id = `${this.#prefix}${++this.#count}`;
     const answered = new Promise<unknown>((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
     });
@@ -102,12 +121,12 @@ export class Peer {
     answered.catch(() => {});
     const abort = () => {
       const { reason } = signal as AbortSignal;
-      this.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } });
+      this.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } }).catch(this.#onError);
       this.#waiting.get(id)?.reject(reason);
     };
     signal?.addEventListener('abort', abort, { once: true });
     try {
-      await this.#transport.send({ jsonrpc: '2.0', id, method, params } as never);
+      await Promise.race([answered, this.send({ jsonrpc: '2.0', id, method, params })]);
       return await answered;
     } finally {
       this.#waiting.delete(id);
@@ -115,13 +134,21 @@ export class Peer {
     }
   }
 
-  #take(message: Message): void {
-    const { id, method } = message;
-    const waiting = method === undefined && typeof id === 'string' ? this.#waiting.get(id) : undefined;
-    if (waiting !== undefined) {
-      if (message.error === undefined) waiting.resolve(message.result);
-      else waiting.reject(new RemoteError(message.error));
-    } else if (method !== undefined || typeof id !== 'string' || !id.startsWith('toolonion/')) this.onMessage(message);
+  #take(message: unknown): void {
+    // Of a list of messages, which the protocol no longer has, no call could be told.
+    if (!isPlainObject(message)) {
+      this.#onError(new Error('A message that is no object was left out.'));
+      return;
+    }
+    const { id, method, error, result } = message as unknown as Message;
+    const isOwn = method === undefined && typeof id === 'string' && id.startsWith(this.#prefix);
+    if (!isOwn) {
+      this.onMessage(message as unknown as Message);
+      return;
+    }
+    const waiting = this.#waiting.get(id);
+    if (error === undefined) waiting?.resolve(result);
+    else waiting?.reject(new RemoteError(error));
   }
 }
 

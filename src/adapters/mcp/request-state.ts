@@ -1,5 +1,4 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { isPlainObject } from '../../json.ts';
+import { randomUUID } from 'node:crypto';
 
 /** What a request brings back of the round before it. */
 export interface Recalled {
@@ -9,36 +8,31 @@ export interface Recalled {
   readonly theirs: unknown;
 }
 
+/** Rounds that may be waited for; of more, the oldest are forgotten, and asked about again. */
+const MAX_ROUNDS = 1_000;
+
 const PREFIX = 'toolonion.';
 
 /**
- * What a user has approved, from round to round of one call: in the revision of July 2026 nothing is remembered but what the client brings back, and
- * it brings the answers to the last questions only. Signed, so that no client makes one up.
+ * What a user has approved, from round to round of one call: in the revision of July 2026 a client brings back the answers to the last questions
+ * only. Good for one round each, and known here alone, so that no client makes one up.
  */
 export class RequestState {
-  readonly #secret = randomBytes(32);
+  readonly #rounds = new Map<string, Recalled>();
 
   /** What the client is to bring back. */
-  remember(approved: string, theirs: unknown): string {
-    const text = Buffer.from(JSON.stringify({ approved, theirs })).toString('base64url');
-    return `${PREFIX}${this.#signatureOf(text)}.${text}`;
+  remember(round: Recalled): string {
+    const name = `${PREFIX}${randomUUID()}`;
+    this.#rounds.set(name, round);
+    const [oldest] = this.#rounds.keys();
+    if (this.#rounds.size > MAX_ROUNDS && oldest !== undefined) this.#rounds.delete(oldest);
+    return name;
   }
 
   recall(state: unknown): Recalled {
     if (typeof state !== 'string' || !state.startsWith(PREFIX)) return { approved: undefined, theirs: state };
-    const [signature = '', text = ''] = state.slice(PREFIX.length).split('.');
-    if (!isSame(signature, this.#signatureOf(text))) return { approved: undefined, theirs: undefined };
-    const held: unknown = JSON.parse(Buffer.from(text, 'base64url').toString());
-    const { approved, theirs } = isPlainObject(held) ? held : {};
-    return { approved: typeof approved === 'string' ? approved : undefined, theirs };
+    const round = this.#rounds.get(state) ?? { approved: undefined, theirs: undefined };
+    this.#rounds.delete(state);
+    return round;
   }
-
-  #signatureOf(text: string): string {
-    return createHmac('sha256', this.#secret).update(text).digest('base64url');
-  }
-}
-
-function isSame(given: string, right: string): boolean {
-  const [one, other] = [Buffer.from(given), Buffer.from(right)];
-  return one.length === other.length && timingSafeEqual(one, other);
 }

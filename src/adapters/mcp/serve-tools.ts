@@ -1,4 +1,3 @@
-import { approvedBy } from '../../approval.ts';
 import type { Progress } from '../../call.ts';
 import type { ToolContext } from '../../context.ts';
 import type { Dispatcher } from '../../dispatcher.ts';
@@ -6,9 +5,8 @@ import { describeError } from '../../error.ts';
 import type { ForModelOptions } from '../../for-model.ts';
 import { checkOptions, isFunction, isListOf } from '../../options.ts';
 import type { DispatchOptions, ToolCallRequest } from '../../request.ts';
-import type { Setting } from '../../settings.ts';
 import { isOfObject, toolDefinition } from './definition.ts';
-import { type ElicitParams, isYes, question, questionKey } from './elicitation.ts';
+import { type Ask, answerTo, canAsk, inputRequired, isYes } from './elicitation.ts';
 import {
   isServer2,
   type McpCallResult,
@@ -43,9 +41,6 @@ interface Exchange {
   /** Undefined where the client asks nobody. */
   readonly ask: Ask | undefined;
 }
-
-/** Asks the client's user: gives the answer, or what to send back to have it asked. */
-export type Ask = (key: string, params: ElicitParams) => Promise<boolean | object>;
 
 /**
  * Serves a dispatcher's tools through a server of the official SDK, of its 1.x line or of its 2.x packages, which is not connected yet: lists them,
@@ -104,25 +99,16 @@ function serve1(server: McpServer1, dispatcher: Dispatcher, options: ServeToolsO
 
 const METHOD_NOT_FOUND = -32_601;
 
-/** Milliseconds somebody has for an answer: as long as the gate would wait for its own approver. */
-export const ANSWER_LIMIT_MS = 300_000;
-
 function exchange1(server: McpServer1, extra: McpExtra): Exchange {
   const { signal, requestId: id, sessionId, authInfo } = extra;
-  const isAskable = server.getClientCapabilities()?.elicitation !== undefined;
   return {
     id,
     signal,
     caller: { sessionId, authInfo },
     notify: (notification) => extra.sendNotification(notification as never),
-    ask: isAskable
-      ? async (_, params) =>
-          isYes(
-            await server.elicitInput(
-              params as never,
-              { signal, relatedRequestId: id, timeout: ANSWER_LIMIT_MS } as never,
-            ),
-          )
+    ask: canAsk(server.getClientCapabilities())
+      ? async ({ params, limitMs: timeout }) =>
+          isYes(await server.elicitInput(params as never, { signal, relatedRequestId: id, timeout } as never))
       : undefined,
   };
 }
@@ -130,8 +116,8 @@ function exchange1(server: McpServer1, extra: McpExtra): Exchange {
 function serve2(server: McpServer2, dispatcher: Dispatcher, options: ServeToolsOptions): void {
   const list = () => listOf(dispatcher);
   const call = async ({ params }: McpRequest, context: McpContext): Promise<object> => {
-    const result = await callTool(dispatcher, params, exchange2(server, context), options);
     const outputSchema = dispatcher.tools.get(String(params?.name))?.schema.outputSchema;
+    const result = await callTool(dispatcher, params, exchange2(server, context), options);
     return 'content' in result
       ? (server.projectCallToolResult(result as never, outputSchema as never) as object)
       : result;
@@ -141,20 +127,18 @@ function serve2(server: McpServer2, dispatcher: Dispatcher, options: ServeToolsO
 }
 
 function exchange2(server: McpServer2, { sessionId, http, mcpReq }: McpContext): Exchange {
-  const isAskable = server.getClientCapabilities()?.elicitation !== undefined;
   return {
     id: mcpReq.id,
     signal: mcpReq.signal,
     caller: { sessionId, authInfo: http?.authInfo },
     notify: (notification) => mcpReq.notify(notification as never),
-    ask: isAskable ? async (key, params) => answer2(mcpReq.inputResponses?.[key], key, params) : undefined,
+    ask: canAsk(server.getClientCapabilities())
+      ? async (question) => {
+          const answer = mcpReq.inputResponses?.[question.key];
+          return answer === undefined ? inputRequired(question) : isYes(answer);
+        }
+      : undefined,
   };
-}
-
-/** In the 2.x packages a question is a result, and its answer comes with the request, made again. */
-export function answer2(response: unknown, key: string, params: ElicitParams): boolean | object {
-  if (response !== undefined) return isYes(response);
-  return { resultType: 'input_required', inputRequests: { [key]: { method: 'elicitation/create', params } } };
 }
 
 function listOf(dispatcher: Dispatcher): object {
@@ -175,6 +159,8 @@ async function callTool(
     arguments: input,
   };
   const token = _meta?.progressToken;
+  // As they are now: a tool may be replaced while it runs.
+  const { tools } = dispatcher;
   const own: DispatchOptions = { signal, ...(context && { context: sessionOf(context, caller) }) };
   const answer = dispatcher.mayAsk && exchange.ask && (await answerTo(dispatcher, request, own, exchange.ask));
   if (answer && !Array.isArray(answer)) return answer;
@@ -183,7 +169,7 @@ async function callTool(
     ...(answer && { settings: answer }),
     ...(token !== undefined && { onProgress: progressTeller(token, exchange.notify) }),
   });
-  const outputSchema = dispatcher.tools.get(result.resolvedToolName)?.schema.outputSchema;
+  const outputSchema = tools.get(result.resolvedToolName)?.schema.outputSchema;
   return callToolResult(result, outputSchema !== undefined && isOfObject(outputSchema), shown);
 }
 
@@ -194,26 +180,6 @@ function sessionOf(context: NonNullable<ServeToolsOptions['context']>, caller: M
   } catch (cause) {
     process.emitWarning(`The session of an MCP client cannot be made: ${describeError(cause).message}`);
     throw new Error('The session of this client cannot be made.');
-  }
-}
-
-/** @internal What the client's user says, where the gate wants somebody to be asked and has nobody; or what to send back to have it asked. */
-export async function answerTo(
-  dispatcher: Dispatcher,
-  request: ToolCallRequest,
-  options: DispatchOptions,
-  ask: Ask,
-): Promise<readonly Setting[] | object | undefined> {
-  const judgement = await dispatcher.judge(request, options);
-  if (judgement.type !== 'ask' || judgement.hasApprover) return undefined;
-  const key = questionKey(judgement);
-  try {
-    const said = await ask(key, question(judgement));
-    if (typeof said === 'object') return said;
-    return [approvedBy((approval) => said && questionKey(approval) === key)];
-  } catch {
-    // The gate says that nobody is there.
-    return undefined;
   }
 }
 

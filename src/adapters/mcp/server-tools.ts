@@ -64,13 +64,13 @@ export function annotated({ annotations }: ListedTool): KnownTraits {
 
 /** A tool of a server's. @throws TypeError where it cannot be used. */
 export function foreignTool(
-  { name, description = '', inputSchema, outputSchema }: ListedTool,
+  { name, description, inputSchema, outputSchema }: ListedTool,
   known: KnownTraits,
   execute: (input: JsonObject, call: ToolCall) => unknown,
 ): Tool {
   return defineTool({
     name,
-    description,
+    description: typeof description === 'string' ? description : '',
     // Copies, for a server in the same process may hand out what does more than JSON.
     inputSchema: copyJson(inputSchema) as JsonSchema,
     ...(outputSchema && { outputSchema: copyJson(outputSchema) as JsonSchema }),
@@ -98,17 +98,19 @@ export class ServerTools {
   }
 
   /**
-   * Has these in the place of those there were; of two with one name the first.
+   * Has these in the place of those there were; of two with one name the first. One whose name is taken by a tool that is not the server's is left
+   * out.
    *
-   * @throws TypeError where a name is taken by a tool that is not the server's; nothing is changed then.
+   * @param onTaken Hears of that, before anything is changed.
    */
-  replace(tools: readonly Tool[]): void {
+  replace(tools: readonly Tool[], onTaken: (error: Error) => void): void {
     const byName = new Map([...tools].reverse().map((tool) => [tool.name, tool]));
     for (const name of byName.keys()) {
-      if (!this.#own.has(name) && this.#registry.has(name))
-        throw new TypeError(
-          `A tool named "${name}" is already registered. Give the server's another name, by "define".`,
-        );
+      if (this.#own.has(name) || !this.#registry.has(name)) continue;
+      onTaken(
+        new TypeError(`A tool named "${name}" is already registered. Give the server's another name, by "define".`),
+      );
+      byName.delete(name);
     }
     for (const name of this.#own) if (!byName.has(name)) this.#registry.unregister(name);
     for (const tool of tools) if (byName.get(tool.name) === tool) this.#registry.register(tool, { replace: true });

@@ -198,13 +198,12 @@ test('a tool whose schema is beyond its budget is left out, with a warning', asy
   const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
   const deep = (levels: number): object => (levels === 0 ? {} : { type: 'array', items: deep(levels - 1) });
   const client = {
-    listTools: async () => ({
+    request: async () => ({
       tools: [
         { name: 'bad', inputSchema: { type: 'object', properties: { a: deep(100) } } },
         { name: 'good', inputSchema: { type: 'object' } },
       ],
     }),
-    callTool: async () => ({ content: [] }),
   };
   const { registry } = await connectTools(client);
   expect(registry.names).toEqual(['good']);
@@ -213,9 +212,9 @@ test('a tool whose schema is beyond its budget is left out, with a warning', asy
 });
 
 test('a server that always has a next page is listed to an end', async () => {
-  const listTools = jest.fn(async () => ({ tools: [], nextCursor: `${Math.random()}` }));
-  await connectTools({ listTools, callTool: async () => ({}) });
-  expect(listTools).toHaveBeenCalledTimes(1_000);
+  const request = jest.fn(async () => ({ tools: [], nextCursor: `${Math.random()}` }));
+  await connectTools({ request });
+  expect(request).toHaveBeenCalledTimes(1_000);
 });
 
 describe('public servers', () => {
