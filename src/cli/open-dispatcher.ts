@@ -50,6 +50,8 @@ const LEVELS = ['info', 'warn', 'error', 'silent'];
 export interface OpenOptions {
   /** Whether somebody can be asked. Default: false. */
   readonly isInteractive?: boolean;
+  /** Whether the tools come from a stranger, whose word that they are read-only counts for nothing. Default: false. */
+  readonly isForeign?: boolean;
   /** The level of the log where the command line names none. */
   readonly level: 'info' | 'silent';
   readonly onLate?: NonNullable<DispatcherOptions['onLate']>;
@@ -80,7 +82,7 @@ export async function openLayers(
   given: Given,
   options: OpenOptions,
 ): Promise<DispatcherOptions & { readonly policy: PolicyParts }> {
-  const policy = await policyFor(given);
+  const policy = await policyFor(given, options.isForeign === true);
   return {
     policy,
     middleware: standard(layersFor(given, options, policy)),
@@ -121,13 +123,13 @@ function loggerFor(level: string): Logger {
 /** What is asked of a policy here. */
 export type PolicyParts = Pick<Policy, 'options' | 'warnings'>;
 
-async function policyFor(given: Given): Promise<PolicyParts> {
+async function policyFor(given: Given, isForeign: boolean): Promise<PolicyParts> {
   const path = given.text('policy');
   const allow = given.texts('allow');
   if (path === undefined) {
     const fits = (name: string, tools: readonly Tool[]) => tools.some((tool) => wildcard(name)(tool.name));
     return {
-      options: { permission: { check: gateFor(allow) }, timeout: {}, outputLimit: {}, logging: {} },
+      options: { permission: { check: gateFor(allow, isForeign) }, timeout: {}, outputLimit: {}, logging: {} },
       warnings: (tools) => allow.flatMap((name) => (fits(name, [...tools]) ? [] : [`--allow "${name}" fits no tool.`])),
     };
   }
@@ -136,11 +138,13 @@ async function policyFor(given: Given): Promise<PolicyParts> {
 }
 
 /** Without a policy: the tools that change nothing, and those that are named. */
-function gateFor(allow: readonly string[]): PolicyOptions['permission']['check'] {
+function gateFor(allow: readonly string[], isForeign: boolean): PolicyOptions['permission']['check'] {
   if (allow.includes('')) throw new UsageError('--allow needs the name of a tool; * stands for any characters.');
   const named = allow.map(wildcard);
   return ({ tool, toolName }) =>
-    tool?.readOnly === true || named.some((fits) => fits(toolName))
+    (tool?.readOnly === true && !isForeign) || named.some((fits) => fits(toolName))
       ? PermissionCheck.allow()
-      : PermissionCheck.deny('it is not read-only, and neither --policy nor --allow says that it may run');
+      : PermissionCheck.deny(isForeign ? 'no --allow names it' : NOT_ALLOWED);
 }
+
+const NOT_ALLOWED = 'it is not read-only, and neither --policy nor --allow says that it may run';

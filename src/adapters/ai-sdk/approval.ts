@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type Approver, approvedBy } from '../../approval.ts';
 import type { Judgement } from '../../judgement.ts';
 import { PermissionCheck } from '../../permission.ts';
@@ -11,9 +12,16 @@ export function questionIn(judgement: Judgement): string | undefined {
   return judgement.isEdited ? undefined : judgement.prompt;
 }
 
+/** A call as the SDK gives it. */
+export interface ApprovedCall {
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly input: unknown;
+}
+
 /** The answer of the SDK's user to one call, which the messages hold; for the gate, should it ask. */
-export function answerIn(messages: readonly SdkMessage[], toolCallId: string): readonly Setting[] {
-  return isApproved(messages, toolCallId) ? APPROVED : [];
+export function answerIn(messages: readonly SdkMessage[], call: ApprovedCall): readonly Setting[] {
+  return isApproved(messages, call) ? APPROVED : [];
 }
 
 const approver: Approver = ({ isEdited }) =>
@@ -21,25 +29,30 @@ const approver: Approver = ({ isEdited }) =>
 
 const APPROVED: readonly Setting[] = [approvedBy(approver)];
 
-/** Answers stand in the last message: the SDK acts on no others. */
-function isApproved(messages: readonly SdkMessage[], toolCallId: string): boolean {
-  const last = messages.at(-1);
+/**
+ * Whether there is a yes, and no other answer, to a question about this very call. Answers stand in the last message: the SDK acts on no others. It
+ * goes by the ids of calls, which a model may give twice.
+ */
+function isApproved(messages: readonly SdkMessage[], { toolCallId, toolName, input }: ApprovedCall): boolean {
+  const last = messages?.at(-1);
   if (last?.role !== 'tool') return false;
-  const approvals = new Set(partsOf(last).flatMap((part) => (isYes(part) ? [part['approvalId']] : [])));
-  if (approvals.size === 0) return false;
-  return messages.some((message) => message.role === 'assistant' && partsOf(message).some(isItsRequest));
-
-  function isItsRequest({ type, approvalId, toolCallId: id }: Part): boolean {
-    return type === 'tool-approval-request' && id === toolCallId && approvals.has(approvalId);
-  }
+  const answers = partsOf(last).filter(({ type }) => type === 'tool-approval-response');
+  if (answers.length === 0) return false;
+  const asked = messages.filter((message) => message?.role === 'assistant').flatMap(partsOf);
+  const calls = asked.filter(({ type, toolCallId: id }) => type === 'tool-call' && id === toolCallId);
+  const [call] = calls;
+  if (calls.length !== 1 || call?.toolName !== toolName || !isDeepStrictEqual(call.input, input)) return false;
+  const questions = new Set(asked.flatMap((part) => (isQuestionAbout(part, toolCallId) ? [part.approvalId] : [])));
+  const own = answers.filter(({ approvalId }) => questions.has(approvalId));
+  return own.length > 0 && own.every(({ approved }) => approved === true);
 }
 
-type Part = Readonly<Record<'type' | 'approvalId' | 'toolCallId' | 'approved', unknown>>;
+type Part = Readonly<Record<'type' | 'approvalId' | 'toolCallId' | 'approved' | 'toolName' | 'input', unknown>>;
 
 function partsOf({ content }: SdkMessage): readonly Part[] {
   return Array.isArray(content) ? content.filter((part) => typeof part === 'object' && part !== null) : [];
 }
 
-function isYes({ type, approved }: Part): boolean {
-  return type === 'tool-approval-response' && approved === true;
+function isQuestionAbout({ type, toolCallId: id }: Part, toolCallId: string): boolean {
+  return type === 'tool-approval-request' && id === toolCallId;
 }

@@ -1,8 +1,17 @@
 import type { Progress } from '../../call.ts';
-import { type Content, type ContentPart, type ResourceLinkPart, type TextPart, textOf } from '../../content.ts';
+import {
+  type Content,
+  type ContentPart,
+  type MediaPart,
+  type ResourceLinkPart,
+  type TextPart,
+  textOf,
+} from '../../content.ts';
 import { toolError } from '../../error.ts';
 import { type ForModelOptions, forModel } from '../../for-model.ts';
-import type { ToolDispatchResult, ToolOutcome } from '../../outcome.ts';
+import { toJson } from '../../json.ts';
+import { describePart } from '../../media.ts';
+import { isOutcome, type ToolDispatchResult, type ToolOutcome } from '../../outcome.ts';
 import type { SdkModelOutput, SdkOutputPart } from './sdk.ts';
 
 /**
@@ -56,7 +65,10 @@ export interface ModelOutputOptions extends ForModelOptions {
  * What the model is told of a result, or of what came of it when it was stored. Failures are told as such; the SDK has no failure with media,
  * so these are described.
  */
-export function modelOutput(outcome: ToolOutcome, { accepts, version = 6 }: ModelOutputOptions = {}): SdkModelOutput {
+export function modelOutput(outcome: unknown, { accepts, version = 6 }: ModelOutputOptions = {}): SdkModelOutput {
+  // Stored by another tool of the same name, or by a stranger.
+  if (!isOutcome(outcome))
+    return { type: 'text', value: typeof outcome === 'string' ? outcome : JSON.stringify(toJson(outcome)) };
   const shown = outcome.isError ? [] : accepts;
   const content = forModel(outcome, shown === undefined ? {} : { accepts: shown });
   if (outcome.isError) return { type: 'error-text', value: textOf(content) };
@@ -67,6 +79,7 @@ export function modelOutput(outcome: ToolOutcome, { accepts, version = 6 }: Mode
 function partOf6(part: ContentPart): SdkOutputPart {
   if (part.type === 'text' || part.type === 'resource_link') return textPart(part);
   const { type, data, mimeType: mediaType, url, name: filename } = part;
+  if (data === undefined && !isFetchable(url)) return addressPart(part);
   if (data === undefined)
     return type === 'image' ? { type: 'image-url', url } : { type: 'file-url', url, ...(mediaType && { mediaType }) };
   const text = base64Of(data);
@@ -78,13 +91,22 @@ function partOf7(part: ContentPart): SdkOutputPart {
   if (part.type === 'text' || part.type === 'resource_link') return textPart(part);
   const { type, data, url, name: filename } = part;
   const mediaType = part.mimeType ?? TOP_LEVEL[type];
-  if (data === undefined && !URL.canParse(url)) return { type: 'text', text: url };
+  if (data === undefined && !isFetchable(url)) return addressPart(part);
   const file = data === undefined ? { type: 'url', url: new URL(url) } : { type: 'data', data: base64Of(data) };
   return { type: 'file', mediaType, data: file, ...(filename && { filename }) } as never;
 }
 
 /** What version 7 says of media whose mime type nobody knows. */
 const TOP_LEVEL = { image: 'image', audio: 'audio', video: 'video', file: 'application' } as const;
+
+/** Whether the SDK, or a provider, can get what is there: of any other address it makes a failure of the whole request. */
+function isFetchable(url: string): boolean {
+  return URL.canParse(url) && /^(https?|data):/i.test(url);
+}
+
+function addressPart(part: MediaPart): SdkOutputPart {
+  return { type: 'text', text: `[${describePart(part)}: ${part.url}]` };
+}
 
 /** The SDK has no links. */
 function textPart(part: TextPart | ResourceLinkPart): SdkOutputPart {

@@ -1,7 +1,9 @@
 import type { Dispatcher } from '../../dispatcher.ts';
 import type { BatchOptions } from '../../request.ts';
+import { argumentsOf } from './arguments.ts';
 import { type ModelOutputOptions, modelOutput, outputOf } from './output.ts';
 import type { SdkModelOutput, SdkToolCall } from './sdk.ts';
+import { checkDispatcher } from './tool-set.ts';
 
 /** The results of a turn, to be appended to the messages. */
 export interface SdkToolMessage {
@@ -25,8 +27,13 @@ export async function toolMessage(
 ): Promise<SdkToolMessage> {
   const { accepts, version = 6, ...batch } = options;
   const shown = { version, ...(accepts && { accepts }) };
+  checkDispatcher('toolMessage', dispatcher);
   const own = toolCalls.filter(({ invalid, providerExecuted }) => invalid !== true && providerExecuted !== true);
-  const requests = own.map(({ toolCallId: id, toolName: name, input }) => ({ id, name, arguments: input }));
+  const requests = own.map(({ toolCallId: id, toolName: name, input }) => ({
+    id,
+    name,
+    arguments: argumentsOf(input),
+  }));
   const results = await dispatcher.dispatchAll(requests, batch);
   return {
     role: 'tool',

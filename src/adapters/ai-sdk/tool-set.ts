@@ -19,6 +19,7 @@ import { type Setting, type SettingKey, settingKey } from '../../settings.ts';
 import type { ToolStream } from '../../stream.ts';
 import type { Tool } from '../../tool.ts';
 import { answerIn, questionIn } from './approval.ts';
+import { argumentsOf } from './arguments.ts';
 import {
   type ModelOutputOptions,
   modelOutput,
@@ -83,6 +84,7 @@ export function toolSet(
   dispatcher: Dispatcher,
   options: ToolSetOptions = {},
 ): Record<string, SdkTool | SdkToolDefinition> {
+  checkDispatcher('toolSet', dispatcher);
   checkOptions('toolSet', options, {
     ...MODEL_OUTPUT_OPTIONS,
     context: isFunction,
@@ -105,6 +107,7 @@ export function toolDefinitions(
   dispatcher: Dispatcher,
   options: ModelOutputOptions = {},
 ): Record<string, SdkToolDefinition> {
+  checkDispatcher('toolDefinitions', dispatcher);
   checkOptions('toolDefinitions', options, MODEL_OUTPUT_OPTIONS);
   return byName(dispatcher, (tool) => definitionOf(tool, options));
 }
@@ -113,6 +116,12 @@ const MODEL_OUTPUT_OPTIONS: OptionChecks = {
   accepts: isListOf((entry) => typeof entry === 'string', 'an array of kinds and mime types'),
   version: (value) => value === 6 || value === 7 || '6 or 7',
 };
+
+/** @throws TypeError for what is none. */
+export function checkDispatcher(owner: string, dispatcher: Dispatcher): void {
+  if (typeof dispatcher?.judge !== 'function')
+    throw new TypeError(`${owner} takes a dispatcher, as createDispatcher makes one.`);
+}
 
 /** Without a prototype, so that no tool has the name `constructor`. */
 function byName<Shown>(dispatcher: Dispatcher, shown: (tool: Tool) => Shown): Record<string, Shown> {
@@ -140,7 +149,11 @@ function executable(
 ): SdkTool {
   const { name } = tool;
   const { type, description, inputSchema, toModelOutput } = definitionOf(tool, options);
-  const requestOf = (input: unknown, { toolCallId: id }: SdkExecuteOptions) => ({ id, name, arguments: input });
+  const requestOf = (input: unknown, { toolCallId: id }: SdkExecuteOptions) => ({
+    id,
+    name,
+    arguments: argumentsOf(input),
+  });
   // Written out: of two objects spread into one the SDK takes copies that cost a twentieth of its whole turn.
   return {
     type,
@@ -152,7 +165,8 @@ function executable(
       ((input, sdk) => dispatcher.judge(requestOf(input, sdk), dispatchOptions(options, sdk)).then(isAsking)),
     // The SDK looks for a generator before it awaits anything.
     execute: (input, sdk) => {
-      const own = dispatchOptions(options, sdk, answerIn(sdk.messages, sdk.toolCallId));
+      const { toolCallId, messages } = sdk;
+      const own = dispatchOptions(options, sdk, answerIn(messages, { toolCallId, toolName: name, input }));
       if (isStreamed) return outputsOf(dispatcher.stream(requestOf(input, sdk), own), sdk.toolCallId, name);
       return dispatcher.dispatch(requestOf(input, sdk), own).then(outputOf);
     },

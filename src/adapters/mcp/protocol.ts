@@ -65,6 +65,7 @@ export interface McpContext {
 export interface McpServer1 {
   /** Answers what has no handler of its own. */
   fallbackRequestHandler?: unknown;
+  assertCanSetRequestHandler(method: never): void;
   registerCapabilities(capabilities: { tools: { listChanged: true } }): void;
   sendToolListChanged(): Promise<void>;
   getClientCapabilities(): { elicitation?: unknown } | undefined;
@@ -74,6 +75,7 @@ export interface McpServer1 {
 /** A low-level `Server` of the 2.x packages. */
 export interface McpServer2 {
   setRequestHandler(method: never, handler: never): void;
+  assertCanSetRequestHandler(method: never): void;
   registerCapabilities(capabilities: { tools: { listChanged: true } }): void;
   sendToolListChanged(): Promise<void>;
   getClientCapabilities(): { elicitation?: unknown } | undefined;

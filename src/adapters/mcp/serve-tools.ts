@@ -65,6 +65,10 @@ export function serveTools(
     context: isFunction,
     accepts: isListOf((entry) => typeof entry === 'string', 'an array of kinds and mime types'),
   });
+  if (served.has(server)) throw new TypeError('This server serves the tools of a dispatcher already.');
+  // Throws where the server has tools of its own, which would be called past the dispatcher.
+  server.assertCanSetRequestHandler('tools/call' as never);
+  served.add(server);
   server.registerCapabilities({ tools: { listChanged: true } });
   if (isServer2(server)) serve2(server, dispatcher, options);
   else serve1(server, dispatcher, options);
@@ -81,6 +85,7 @@ export function serveTools(
   return end;
 }
 
+const served = new WeakSet<object>();
 const forgotten = new FinalizationRegistry<() => void>((end) => end());
 
 function serve1(server: McpServer1, dispatcher: Dispatcher, options: ServeToolsOptions): void {

@@ -1,5 +1,5 @@
 import { proxy } from '../../adapters/mcp/index.ts';
-import { createDispatcher, describeError } from '../../index.ts';
+import { createDispatcher, describeError, type ToolRegistry } from '../../index.ts';
 import type { Command, Given } from '../command.ts';
 import { onStall } from '../ending.ts';
 import { Interrupt } from '../interrupt.ts';
@@ -28,16 +28,18 @@ ${DISPATCHER_HELP}
 serve:
   --http PORT          by streamable HTTP, at http://127.0.0.1:PORT/mcp; 0 is any port that is free
   --host HOST          in place of 127.0.0.1. Nobody is asked who they are: leave it, or put
-                       something in front that does
+                       something in front that does. 0.0.0.0 takes requests to any name
   --name NAME          what clients are told. Default: toolonion
 proxy:
+  --allow NAME         where there is no policy, tools that are named here run, and no others: that
+                       a stranger calls a tool read-only is only a word
   --header TEXT        for a URL, as in 'Authorization: Bearer …'; may be repeated
 
 The log goes to standard error, and so does what tools print. This needs the package
 @modelcontextprotocol/sdk.
 
-Exit code: 0 when the client has gone; 2 if the command cannot be used so; 130 after Ctrl-C, 143
-after SIGTERM; 70 if the command itself is at fault.
+Exit code: 0 when the client has gone; 1 if the server behind the proxy has ended before; 2 if the
+command cannot be used so; 130 after Ctrl-C, 143 after SIGTERM; 70 if the command itself is at fault.
 
 Examples:
   toolonion mcp serve --tools tools.js --policy policy.json
@@ -92,26 +94,33 @@ async function stand(given: Given, words: readonly string[]): Promise<number> {
   const headers = headersOf(given);
   const [first = ''] = words;
   if (first === '') throw new UsageError('What stands behind the proxy is missing: -- COMMAND [ARGUMENTS], or a URL.');
-  const { policy: _, ...layers } = await openLayers(given, { level: 'info', isInteractive: true });
+  const { policy, ...layers } = await openLayers(given, { level: 'info', isInteractive: true, isForeign: true });
   const sdk = await loadSdk();
   const server = serverTransport(sdk, words, headers);
-  const onError = (error: unknown) =>
-    complain(`Something went wrong beside the calls: ${describeError(error).message}`);
   const client = stdioTransport(sdk);
   const interrupt = begin();
-  try {
-    const relay = await proxy({
-      client,
-      server,
-      dispatcher: (tools) => createDispatcher({ ...layers, tools }),
-      onError,
+  let isStarted = false;
+  const onError = (error: unknown) => {
+    // What keeps it from starting is told once, below.
+    if (isStarted) complain(`Something went wrong beside the calls: ${describeError(error).message}`);
+  };
+  const dispatcher = (tools: ToolRegistry) => {
+    const end = tools.onChange(() => {
+      end();
+      for (const warning of policy.warnings(tools)) complain(warning);
     });
-    interrupt.onInterrupt(() => void relay.close());
-    await relay.closed;
-  } catch (error) {
-    throw new UsageError(`The server cannot be reached: ${describeError(error).message}.`);
-  }
-  return interrupt.exitCode ?? 0;
+    return createDispatcher({ ...layers, tools });
+  };
+  const relay = await proxy({ client, server, dispatcher, onError }).catch((error: unknown) => {
+    throw new UsageError(`The server cannot be started: ${describeError(error).message}.`);
+  });
+  isStarted = true;
+  interrupt.onInterrupt(() => void relay.close());
+  const gone = await relay.closed;
+  if (interrupt.exitCode !== undefined) return interrupt.exitCode;
+  if (gone === 'client') return 0;
+  complain('The server has ended.');
+  return 1;
 }
 
 /** Milliseconds that calls under way have when the client has gone. */
@@ -129,8 +138,10 @@ function serverTransport(sdk: McpSdk, [first = '', ...args]: readonly string[], 
     return new sdk.StreamableHTTPClientTransport(new URL(first), { requestInit: { headers } });
   }
   if (Object.keys(headers).length > 0) throw new UsageError('--header goes with a URL.');
+  // That of `npx -p`, which would be the one of an `npx` behind the proxy.
+  const { npm_config_package: _, ...inherited } = process.env;
   const env = Object.fromEntries(
-    Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+    Object.entries(inherited).filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
   return new sdk.StdioClientTransport({ command: first, args: [...args], env, stderr: 'inherit' });
 }

@@ -10,7 +10,7 @@ import type { HttpTransport, McpSdk } from './sdk.ts';
 /** Where clients find it. */
 const PATH = '/mcp';
 
-/** Clients that may be connected: of more, those that were heard least recently are let go. */
+/** Clients that may be connected: of more, those with nothing under way that were heard least recently are let go. */
 const MAX_SESSIONS = 1_000;
 
 /** Where it listens. */
@@ -28,7 +28,7 @@ export async function serveHttp(
   address: Address,
   signal: AbortSignal,
 ): Promise<void> {
-  const sessions = new Sessions(sdk, dispatcher, info);
+  const sessions = new Sessions(sdk, dispatcher, info, address.host);
   const server = createServer((request, response) => {
     sessions.handle(request, response).catch((error: unknown) => {
       complain(`A request could not be answered: ${describeError(error).message}`);
@@ -36,7 +36,6 @@ export async function serveHttp(
     });
   });
   const { port } = await listen(server, address);
-  sessions.allow(address.host, port);
   complain(`Serving ${dispatcher.tools.tools.length} tools at http://${bracketed(address.host)}:${port}${PATH}`);
   await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
   await sessions.close();
@@ -57,6 +56,8 @@ function listen(server: ReturnType<typeof createServer>, { host, port }: Address
 
 interface Session {
   readonly transport: HttpTransport;
+  /** Requests that are not answered yet. */
+  active: number;
   end(): Promise<void>;
 }
 
@@ -66,40 +67,44 @@ class Sessions {
   readonly #info: { name: string; version: string };
   /** Those heard most recently last. */
   readonly #byId = new Map<string, Session>();
-  #hosts: readonly string[] = [];
+  readonly #isKnown: (host: string) => boolean;
 
-  constructor(sdk: McpSdk, dispatcher: Dispatcher, info: { name: string; version: string }) {
+  constructor(sdk: McpSdk, dispatcher: Dispatcher, info: { name: string; version: string }, host: string) {
     this.#sdk = sdk;
     this.#dispatcher = dispatcher;
     this.#info = info;
-  }
-
-  /** What clients may call this server: pages of other sites that a browser sends here call it otherwise. */
-  allow(host: string, port: number): void {
-    const isOpen = host === '0.0.0.0' || host === '::';
-    const names = ['127.0.0.1', 'localhost', '[::1]', bracketed(host)];
-    this.#hosts = isOpen ? [] : names.map((name) => `${name}:${port}`);
+    this.#isKnown = knownAt(host);
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { pathname } = new URL(request.url ?? '/', 'http://localhost');
-    if (pathname !== PATH) return refuse(response, 404, -32_600, `Clients find this server at ${PATH}.`);
+    if (!this.#isWelcome(request)) return refuse(response, 403, -32_000, 'This server is for clients of this machine.');
+    if (request.url?.split('?')[0] !== PATH)
+      return refuse(response, 404, -32_600, `Clients find this server at ${PATH}.`);
     const id = request.headers['mcp-session-id'];
-    if (id === undefined) {
-      const session = await this.#open();
-      await session.transport.handleRequest(request, response);
-      if (session.transport.sessionId === undefined) await session.end();
-      return;
-    }
-    const session = this.#byId.get(String(id));
+    const session = id === undefined ? await this.#open() : this.#byId.get(String(id));
     if (session === undefined) return refuse(response, 404, -32_001, 'Session not found');
-    this.#byId.delete(String(id));
-    this.#byId.set(String(id), session);
+    if (id !== undefined) this.#heard(String(id), session);
+    // A stream that only listens may be open for days.
+    if (request.method === 'POST') {
+      session.active++;
+      response.once('close', () => session.active--);
+    }
     await session.transport.handleRequest(request, response);
+    if (session.transport.sessionId === undefined) await session.end();
   }
 
   async close(): Promise<void> {
     await Promise.all([...this.#byId.values()].map((session) => session.end()));
+  }
+
+  /** Not what a page of another site has a browser send, though its name leads here. */
+  #isWelcome({ headers: { host = '', origin } }: IncomingMessage): boolean {
+    return this.#isKnown(nameIn(`http://${host}`)) && (origin === undefined || this.#isKnown(nameIn(origin)));
+  }
+
+  #heard(id: string, session: Session): void {
+    this.#byId.delete(id);
+    this.#byId.set(id, session);
   }
 
   async #open(): Promise<Session> {
@@ -107,12 +112,11 @@ class Sessions {
     const endTools = serveTools(server, this.#dispatcher);
     const transport = new this.#sdk.StreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
-      enableDnsRebindingProtection: this.#hosts.length > 0,
-      allowedHosts: this.#hosts,
       onsessioninitialized: (id: string) => this.#add(id, session),
     });
     const session: Session = {
       transport,
+      active: 0,
       end: async () => {
         endTools();
         await server.close();
@@ -128,11 +132,24 @@ class Sessions {
 
   #add(id: string, session: Session): void {
     this.#byId.set(id, session);
-    const [oldest] = this.#byId.keys();
-    if (this.#byId.size <= MAX_SESSIONS || oldest === undefined) return;
-    void this.#byId.get(oldest)?.end();
+    if (this.#byId.size <= MAX_SESSIONS) return;
+    const idle = [...this.#byId].find(([, { active }]) => active === 0);
+    if (idle === undefined) return;
+    const [oldest, { end }] = idle;
     this.#byId.delete(oldest);
+    void end();
   }
+}
+
+/** By what names clients may call a server at a host: where it is open to all, by any. */
+function knownAt(host: string): (name: string) => boolean {
+  if (host === '0.0.0.0' || host === '::') return () => true;
+  const names = new Set(['127.0.0.1', 'localhost', '[::1]', bracketed(host).toLowerCase()]);
+  return (name) => names.has(name);
+}
+
+function nameIn(url: string): string {
+  return URL.canParse(url) ? new URL(url).hostname : '';
 }
 
 function refuse(response: ServerResponse, status: number, code: number, message: string): void {

@@ -11,6 +11,7 @@ import {
 import {
   repairToolCall,
   type SdkRequest,
+  type SdkTool,
   sdkRequest,
   toolApproval,
   toolDefinitions,
@@ -103,6 +104,14 @@ describe.each(VERSIONS)('AI SDK %s', (version, sdk) => {
       expect(told).toMatchObject([
         { output: { type: 'error-text', value: expect.stringContaining('are incomplete') } },
       ]);
+    });
+
+    test('stand in the history as an object, as providers want them', async () => {
+      const { script } = await run(dispatcherOf([add]), [[asked('add', '{"a": 2, "b"')]], repair as GenerateOptions);
+      const said = script.prompt
+        .filter(({ role }) => role === 'assistant')
+        .flatMap(({ content }) => content as object[]);
+      expect(said).toMatchObject([{ type: 'tool-call', input: { unreadableArguments: '{"a": 2, "b"' } }]);
     });
 
     test('are told by the SDK without the hook', async () => {
@@ -211,6 +220,56 @@ describe.each(VERSIONS)('AI SDK %s', (version, sdk) => {
       expect(execute).not.toHaveBeenCalled();
     });
 
+    test.each<readonly [string, (input: object) => readonly object[], readonly boolean[]]>([
+      ['of other arguments', () => [{ toolName: 'deploy', input: { where: 'staging' } }], [true]],
+      ['of another tool', (input) => [{ toolName: 'hello', input }], [true]],
+      ['of a call that nobody made', () => [], [true]],
+      [
+        'of one of two with its id',
+        (input) => [
+          { toolName: 'deploy', input },
+          { toolName: 'hello', input: {} },
+        ],
+        [true],
+      ],
+      ['that was taken back', (input) => [{ toolName: 'deploy', input }], [true, false]],
+      ['that was given after a no', (input) => [{ toolName: 'deploy', input }], [false, true]],
+    ])('%s is none', async (_, calls, answers) => {
+      const execute = jest.fn(() => 'Deployed.');
+      const inputSchema = { type: 'object', properties: { where: { type: 'string' } } } as const;
+      const target = defineTool({ name: 'deploy', description: 'Deploys.', inputSchema, execute });
+      const tools = toolSet(dispatcherOf([target], { permission: { check } }));
+      const input = { where: 'production' };
+      const run = (given: readonly object[], said: readonly boolean[]) =>
+        (tools['deploy'] as SdkTool).execute(input, {
+          toolCallId: 'c1',
+          messages: [
+            {
+              role: 'assistant',
+              content: [
+                ...given.map((call) => ({ type: 'tool-call', toolCallId: 'c1', ...call })),
+                { type: 'tool-approval-request', approvalId: 'a1', toolCallId: 'c1' },
+              ],
+            },
+            {
+              role: 'tool',
+              content: said.map((approved) => ({ type: 'tool-approval-response', approvalId: 'a1', approved })),
+            },
+          ],
+        });
+      expect(await run(calls(input), answers)).toMatchObject({ error: { code: 'denied' } });
+      expect(execute).not.toHaveBeenCalled();
+      expect(await run([{ toolName: 'deploy', input }], [true])).toMatchObject({ content: 'Deployed.' });
+    });
+
+    test('is looked for in whatever messages there are', async () => {
+      const tools = toolSet(dispatcherOf([deploy], { permission: { check } }));
+      for (const messages of [undefined, [], [null], [{ role: 'tool' }], [{ role: 'tool', content: [null, 7] }]]) {
+        const result = (tools['deploy'] as SdkTool).execute({}, { toolCallId: 'c1', messages } as never);
+        expect(await result).toMatchObject({ error: { code: 'denied' } });
+      }
+    });
+
     if (version === '7')
       test('tells its reason through toolApproval', async () => {
         const dispatcher = dispatcherOf([deploy, add], { permission: { check } });
@@ -276,6 +335,21 @@ describe.each(VERSIONS)('AI SDK %s', (version, sdk) => {
     expect(parts).toContain('image');
     expect(parts).toContain('YSxi');
     expect(parts).toContain('file:///a');
+  });
+
+  test('what no other can fetch is told as text, not as a picture', async () => {
+    const urls = ['not a url', 'file:///etc/passwd', 'ftp://example.org/a.png'];
+    const picture = tool('picture', () => urls.map((url) => ({ type: 'image', url })));
+    const { told } = await run(dispatcherOf([picture]), [[asked('picture')]]);
+    expect(told[0]?.output).toMatchObject({ type: 'content', value: urls.map(() => ({ type: 'text' })) });
+  });
+
+  test('what another tool of the name has left in a history is told as it is', async () => {
+    const { add: shown } = toolSet(dispatcherOf([add]));
+    for (const output of ['Sunny', null, {}, 7, { content: 'x', isError: false }, [1]]) {
+      const value = typeof output === 'string' ? output : JSON.stringify(output);
+      expect(shown?.toModelOutput({ output })).toEqual({ type: 'text', value });
+    }
   });
 
   test('a failure with a picture stays a failure, and the picture is described', async () => {
@@ -444,7 +518,11 @@ describe.each(VERSIONS)('AI SDK %s', (version, sdk) => {
   });
 });
 
-test('options are checked where the set is made', () => {
+test('options, and what is no dispatcher, are told where the set is made', async () => {
+  for (const make of [toolSet, toolDefinitions, toolApproval])
+    expect(() => make({} as Dispatcher)).toThrow('takes a dispatcher');
+  await expect(toolMessage({} as Dispatcher, [])).rejects.toThrow('takes a dispatcher');
+  expect(() => toolApproval(dispatcherOf([add]), { version: 7 } as object)).toThrow('version');
   const wrong = { preliminary: 'yes' } as unknown as Parameters<typeof toolSet>[1];
   expect(() => toolSet(dispatcherOf([add]), wrong)).toThrow('preliminary');
 });

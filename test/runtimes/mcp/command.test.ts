@@ -129,6 +129,10 @@ describe('mcp serve', () => {
       sent.end(body);
     });
     expect(rebound).toBe(403);
+    const fromPage = (origin: string) => fetch(url, { method: 'POST', body, headers: { ...headers, origin } });
+    expect((await fromPage('https://evil.example')).status).toBe(403);
+    expect((await fromPage('http://LOCALHOST:5173')).status).not.toBe(403);
+    expect((await fetch(`${url.replace('/mcp', '')}//`)).status).toBe(404);
     child.kill('SIGTERM');
     expect((await finished(child)).code).toBe(143);
   });
@@ -225,6 +229,45 @@ describe('mcp proxy', () => {
   });
 });
 
+describe('mcp proxy, where things go wrong', () => {
+  test('without a policy lets run what is named, whatever the server says of itself', async () => {
+    const behind = ['--', process.execPath, publicServer('server-filesystem'), directory];
+    const client = await connected(['proxy', '--allow', 'list_*', ...behind]);
+    expect(await client.callTool({ name: 'list_directory', arguments: { path: directory } })).not.toHaveProperty(
+      'isError',
+    );
+    const read = await client.callTool({ name: 'read_text_file', arguments: { path: policy } });
+    expect(textOf(read)).toContain('no --allow names it');
+  });
+
+  test('tells that its server has ended, and of a policy that fits no tool', async () => {
+    const misspelt = join(directory, 'misspelt.json');
+    await writeFile(
+      misspelt,
+      JSON.stringify({ default: { permission: 'allow' }, tools: { ecko: { permission: 'deny' } } }),
+    );
+    const { args } = started(['proxy', '--policy', misspelt, '--log', 'silent', '--']);
+    const child = command.start([...args.slice(1), process.execPath, publicServer('server-memory')], {
+      cwd: runtimes,
+      env: { MEMORY_FILE_PATH: join(directory, 'memory.jsonl') },
+    });
+    child.stdin.write(
+      '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}\n',
+    );
+    child.stdin.write('{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read_graph"}}\n');
+    await new Promise((resolve) => child.stdout.once('data', resolve));
+    let told = '';
+    child.stderr.on('data', (chunk: Buffer) => {
+      told += chunk;
+    });
+    while (!told.includes('fits no tool')) await new Promise((resolve) => setImmediate(resolve));
+    child.stdin.end();
+    expect(await finished(child)).toMatchObject({ code: 0 });
+    const dying = command.start([...args.slice(1), process.execPath, '-e', 'process.exit(3)'], { cwd: runtimes });
+    expect(await finished(dying)).toMatchObject({ code: 1, stderr: expect.stringContaining('The server has ended.') });
+  });
+});
+
 describe('what is wrong is told', () => {
   const run = async (args: readonly string[], cwd = runtimes) => {
     const child = command.start(['mcp', ...args], { cwd });
@@ -243,7 +286,7 @@ describe('what is wrong is told', () => {
     [['proxy', '--allow', '*', '--header', 'secret', 'http://x'], '--header must be a name and a value'],
     [['proxy', '--allow', '*', '--header', 'a: b', '--', 'true'], '--header goes with a URL'],
     [['proxy', '--allow', '*', '--tools', 'x.js', '--', 'true'], '--tools goes with serve'],
-    [['proxy', '--allow', '*', '--', 'no-such-command'], 'The server cannot be reached'],
+    [['proxy', '--allow', '*', '--', 'no-such-command'], 'The server cannot be started'],
   ])('%j', async (args, message) => {
     const { code, stderr, stdout } = await run(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { Client as Client2, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { createMcpHandler, Server } from '@modelcontextprotocol/server';
+import { acceptedContent, createMcpHandler, inputRequired, McpServer, Server } from '@modelcontextprotocol/server';
 import { createDispatcher, type Dispatcher, defineTool, type Tool, ToolFailure, ToolRegistry, textOf } from 'toolonion';
 import { connectTools, serveTools } from 'toolonion/adapters/mcp';
 import { allowAll, readOnlyAllowed, standard } from 'toolonion/middleware';
@@ -107,12 +107,46 @@ describe.each(LINES)('%s: tools of a server in a dispatcher', (line, connect) =>
     await until(() => isAborted);
   });
 
+  test('that were told to stop may still be running', async () => {
+    let finish = () => {};
+    const paid = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const pay = tool('pay', () => paid);
+    const connection = await connect(createDispatcher({ tools: [pay] }));
+    open.push(connection);
+    const { registry } = await connectTools(connection.client);
+    const middleware = standard({ permission: { check: allowAll }, logging: false, timeout: { limitMs: 5 } });
+    const result = await createDispatcher({ tools: registry, middleware }).dispatch({ name: 'pay' });
+    expect(result).toMatchObject({ error: { code: 'timeout', executed: 'unknown' } });
+    finish();
+  });
+
+  test('whose output schemas are wrong, or dear to check, keep no other from being used', async () => {
+    const odd = tool('odd', () => ({ text: `${'a'.repeat(40)}!` }));
+    const [dispatcher, connection] = await behind([odd, tool('fine', () => 'fine')]);
+    const { client } = connection as unknown as { client: { request: (...given: unknown[]) => Promise<object> } };
+    const ask = client.request.bind(client);
+    client.request = async (...given: unknown[]) => {
+      const answer = (await ask(...given)) as { tools?: { outputSchema?: object }[] };
+      const [first] = answer.tools ?? [];
+      const pattern = '^(a+)+$';
+      if (first) first.outputSchema = { type: 'object', properties: { text: { type: 'string', pattern } } };
+      return answer;
+    };
+    const { registry } = await connectTools(connection.client);
+    const again = createDispatcher({ tools: registry, middleware: dispatcher.middleware });
+    // A client that checked it with a compiler of its own would hold up everything.
+    expect(await again.dispatch({ name: 'odd' })).toMatchObject({ resolvedToolName: 'odd' });
+    expect((await again.dispatch({ name: 'fine' })).content).toBe('fine');
+  });
+
   test('that are gone when the connection is are answered for', async () => {
     const [dispatcher, connection] = await behind([tool('there', () => 'yes')]);
     await connection.client.close();
     expect(await dispatcher.dispatch({ name: 'there' })).toMatchObject({
-      isError: true,
-      error: { executed: expect.any(String) },
+      content: 'The server of this tool has gone.',
+      error: { code: 'io', executed: 'no' },
     });
   });
 
@@ -155,9 +189,64 @@ describe.each(LINES)('%s: tools of a server in a dispatcher', (line, connect) =>
     const registry = new ToolRegistry([tool('taken', () => 'mine')]);
     const connection = await connect(createDispatcher({ tools: [tool('taken', () => 'theirs')] }));
     open.push(connection);
-    await expect(connectTools(connection.client, { registry })).rejects.toThrow('"taken" is already registered');
+    await expect(connectTools(connection.client, { registry })).rejects.toThrow('by "define"');
     expect(registry.names).toEqual(['taken']);
+    expect(connection.client.fallbackNotificationHandler).toBeUndefined();
   });
+
+  test('that take a name later are left out, and the others are kept as the server says', async () => {
+    const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    const registry = new ToolRegistry([tool('taken', () => 'mine')]);
+    const served = new ToolRegistry([tool('one', () => '1')]);
+    const connection = await connect(createDispatcher({ tools: served }));
+    open.push(connection);
+    const connected = await connectTools(connection.client, { registry });
+    served.register(tool('taken', () => 'theirs'));
+    served.register(tool('two', () => '2'));
+    served.unregister('one');
+    await until(() => registry.names.join() === 'taken,two');
+    expect(warn).toHaveBeenCalledWith(expect.stringContaining('"taken"'));
+    expect(await createDispatcher({ tools: registry }).dispatch({ name: 'taken' })).toMatchObject({ content: 'mine' });
+    connected.close();
+    expect(registry.names).toEqual(['taken']);
+    warn.mockRestore();
+  });
+
+  test('can be connected twice, and let go in any order', async () => {
+    const served = new ToolRegistry([tool('one', () => '1')]);
+    const connection = await connect(createDispatcher({ tools: served }));
+    open.push(connection);
+    const [first, second] = [await connectTools(connection.client), await connectTools(connection.client)];
+    first.close();
+    served.register(tool('two', () => '2'));
+    await until(() => second.registry.names.join() === 'one,two');
+    expect(first.registry.names).toEqual([]);
+    second.close();
+  });
+});
+
+test('a server of July 2026 can ask the client’s user before it answers', async () => {
+  const handler = createMcpHandler(() => {
+    const server = new McpServer({ name: 'theirs', version: '1.0.0' });
+    server.registerTool('asking', {}, ({ mcpReq }) => {
+      if (acceptedContent(mcpReq.inputResponses, 'it') !== undefined)
+        return { content: [{ type: 'text', text: 'thanks' }] };
+      const requestedSchema = { type: 'object' as const, properties: {} };
+      return inputRequired({ inputRequests: { it: inputRequired.elicit({ message: 'Theirs?', requestedSchema }) } });
+    });
+    return server;
+  });
+  const client = new Client2(
+    { name: 'test', version: '1.0.0' },
+    { versionNegotiation: { mode: 'auto' }, capabilities: { elicitation: { form: {} } } },
+  );
+  client.setRequestHandler('elicitation/create', (() => ({ action: 'accept', content: {} })) as never);
+  const send = (url: string | URL, init?: RequestInit) => handler.fetch(new Request(url, init));
+  await client.connect(new StreamableHTTPClientTransport(new URL('http://localhost/mcp'), { fetch: send as never }));
+  open.push(client, handler);
+  const { registry } = await connectTools(client);
+  const result = await createDispatcher({ tools: registry, middleware: layers() }).dispatch({ name: 'asking' });
+  expect(result.content).toBe('thanks');
 });
 
 test('on a connection of July 2026 a change is told to whoever listens, who lists anew', async () => {

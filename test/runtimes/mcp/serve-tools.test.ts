@@ -353,6 +353,17 @@ test('a server of the 1.x line keeps what it has of its own, and is told of the 
   await client.close();
 });
 
+test('a server with tools of its own, or another dispatcher’s, is told: they would be called past this one', () => {
+  for (const High of [High1, High2]) {
+    const own = new High({ name: 'theirs', version: '1.0.0' }) as High1;
+    own.registerTool('theirs', {}, () => ({ content: [] }));
+    expect(() => serveTools(own.server, dispatcherOf([add]))).toThrow('tools/call');
+    const twice = new High({ name: 'theirs', version: '1.0.0' });
+    serveTools(twice.server, dispatcherOf([add]));
+    expect(() => serveTools(twice.server, dispatcherOf([add]))).toThrow('already');
+  }
+});
+
 test('a high-level server in the place of its low-level one is told', () => {
   for (const High of [High1, High2]) {
     const server = new High({ name: 'theirs', version: '1.0.0' });
