@@ -81,7 +81,6 @@ async function serve(given: Given, [extra]: readonly string[]): Promise<number> 
   const info = { name: given.text('name') ?? 'toolonion', version: ownVersion() };
   if (port === undefined) await serveStdio(sdk, dispatcher, info, interrupt.signal);
   else await serveHttp(sdk, dispatcher, info, { host: given.text('host') ?? '127.0.0.1', port }, interrupt.signal);
-  await dispatcher.drain({ limitMs: DRAIN_MS });
   return interrupt.exitCode ?? 0;
 }
 
@@ -122,9 +121,6 @@ async function stand(given: Given, words: readonly string[]): Promise<number> {
   complain('The server has ended.');
   return 1;
 }
-
-/** Milliseconds that calls under way have when the client has gone. */
-const DRAIN_MS = 1_000;
 
 /** From now on waiting is all there is to do, and Ctrl-C ends it in order. */
 function begin(): Interrupt {

@@ -6,6 +6,7 @@ import { type Dispatcher, describeError } from '../../index.ts';
 import { complain } from '../terminal.ts';
 import { UsageError } from '../usage-error.ts';
 import type { HttpTransport, McpSdk } from './sdk.ts';
+import { drained } from './serve-stdio.ts';
 
 /** Where clients find it. */
 const PATH = '/mcp';
@@ -38,6 +39,7 @@ export async function serveHttp(
   const { port } = await listen(server, address);
   complain(`Serving ${dispatcher.tools.tools.length} tools at http://${bracketed(address.host)}:${port}${PATH}`);
   await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  await drained(dispatcher);
   await sessions.close();
   server.close();
   server.closeAllConnections();

@@ -30,6 +30,17 @@ export async function serveStdio(
   await server.connect(transport);
   await new Promise<void>((resolve) => {
     (server as { onclose?: () => void }).onclose = resolve;
-    signal.addEventListener('abort', () => server.close().finally(resolve), { once: true });
+    const end = () => drained(dispatcher).then(() => server.close().finally(resolve));
+    signal.addEventListener('abort', end, { once: true });
   });
+}
+
+/** Milliseconds that calls under way have when the process is to end. */
+const DRAIN_MS = 1_000;
+
+/** Lets calls under way be answered. */
+export async function drained(dispatcher: Dispatcher): Promise<void> {
+  await dispatcher.drain({ limitMs: DRAIN_MS });
+  // What they came to has to be sent.
+  await new Promise((resolve) => setImmediate(resolve));
 }

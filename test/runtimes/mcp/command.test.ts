@@ -26,7 +26,7 @@ beforeAll(async () => {
   command = await Command.build(join(here, 'modules'));
   directory = await realpath(await mkdtemp(join(tmpdir(), 'toolonion-')));
   policy = join(directory, 'policy.json');
-  const allowed = ['add', 'read_*', 'list_*', 'echo', 'create_entities', 'search_nodes', 'get-*', 'trigger-*'];
+  const allowed = ['add', 'wait', 'read_*', 'list_*', 'echo', 'create_entities', 'search_nodes', 'get-*', 'trigger-*'];
   const rules = {
     ...Object.fromEntries(allowed.map((name) => [name, { permission: 'allow' }])),
     deploy: { permission: 'ask' },
@@ -77,7 +77,7 @@ describe('mcp serve', () => {
   test('serves the tools of a module on standard input and output, whatever they print', async () => {
     const client = await connected(['serve', '--tools', tools(), '--policy', policy, '--name', 'mine']);
     expect(client.getServerVersion()).toMatchObject({ name: 'mine' });
-    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['add', 'deploy']);
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['add', 'deploy', 'wait']);
     expect(textOf(await client.callTool({ name: 'add', arguments: { a: 1, b: 2 } }))).toBe('3');
     expect(textOf(await client.callTool({ name: 'deploy' }))).toContain('nobody is there to be asked');
     const asked = await connected(['serve', '--tools', tools(), '--policy', policy], true);
@@ -133,7 +133,8 @@ describe('mcp serve', () => {
     expect((await fromPage('https://evil.example')).status).toBe(403);
     expect((await fromPage('http://LOCALHOST:5173')).status).not.toBe(403);
     expect((await fetch(`${url.replace('/mcp', '')}//`)).status).toBe(404);
-    child.kill('SIGTERM');
+    const calling = first.callTool({ name: 'wait' }, undefined, { onprogress: () => child.kill('SIGTERM') });
+    expect(textOf(await calling)).toContain('may still be running');
     expect((await finished(child)).code).toBe(143);
   });
 

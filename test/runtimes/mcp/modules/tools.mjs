@@ -12,3 +12,13 @@ export const add = defineTool({
 });
 
 export const deploy = defineTool({ name: 'deploy', description: 'Deploys.', execute: () => 'Deployed.' });
+
+export const wait = defineTool({
+  name: 'wait',
+  description: 'Never ends.',
+  readOnly: true,
+  execute: (_, { report }) => {
+    report({ message: 'begun' });
+    return new Promise(() => {});
+  },
+});
