@@ -32,6 +32,9 @@ export interface Question {
 /** Asks the client's user: gives the answer, or what to send back to have it asked. */
 export type Ask = (question: Question) => Promise<boolean | object>;
 
+/** Under which the revision of July 2026 sends with each request what the client can do. */
+export const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities';
+
 /** Whether a client says that it can ask its user by a form. */
 export function canAsk(capabilities: unknown): boolean {
   const elicitation = isPlainObject(capabilities) ? capabilities['elicitation'] : undefined;

@@ -55,7 +55,8 @@ export interface McpContext {
   readonly mcpReq: {
     readonly id: string | number;
     readonly signal: AbortSignal;
-    readonly envelope?: object | undefined;
+    /** What the revision of July 2026 sends with each request. */
+    readonly envelope?: Readonly<Record<string, unknown>> | undefined;
     readonly inputResponses?: Record<string, unknown> | undefined;
     notify(notification: never): Promise<void>;
   };

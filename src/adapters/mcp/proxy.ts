@@ -12,7 +12,7 @@ import { settingKey } from '../../settings.ts';
 import type { Tool } from '../../tool.ts';
 import { never } from './connect-tools.ts';
 import { isOfObject } from './definition.ts';
-import { type Ask, answerTo, canAsk, inputRequired, isQuestionKey, isYes } from './elicitation.ts';
+import { type Ask, answerTo, CAPABILITIES_KEY, canAsk, inputRequired, isQuestionKey, isYes } from './elicitation.ts';
 import { INTERNAL_ERROR, type McpTransport, type Message, type Params, Peer, RemoteError } from './peer.ts';
 import { RequestState } from './request-state.ts';
 import { callToolResult } from './result.ts';
@@ -82,9 +82,8 @@ interface Round {
 /** What is answered to a request. */
 type Response = Pick<Message, 'result' | 'error'>;
 
-/** The keys under which the revision of July 2026 sends with each request what used to be said once. */
+/** Under which the revision of July 2026 sends with each request what it is. */
 const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
-const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities';
 
 /** Milliseconds a server has to list its tools, each page. */
 const LIST_LIMIT_MS = 30_000;

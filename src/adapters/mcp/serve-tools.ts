@@ -6,7 +6,7 @@ import type { ForModelOptions } from '../../for-model.ts';
 import { checkOptions, isFunction, isListOf } from '../../options.ts';
 import type { DispatchOptions, ToolCallRequest } from '../../request.ts';
 import { isOfObject, toolDefinition } from './definition.ts';
-import { type Ask, answerTo, canAsk, inputRequired, isYes } from './elicitation.ts';
+import { type Ask, answerTo, CAPABILITIES_KEY, canAsk, inputRequired, isYes } from './elicitation.ts';
 import {
   isServer2,
   type McpCallResult,
@@ -137,7 +137,7 @@ function exchange2(server: McpServer2, { sessionId, http, mcpReq }: McpContext):
     signal: mcpReq.signal,
     caller: { sessionId, authInfo: http?.authInfo },
     notify: (notification) => mcpReq.notify(notification as never),
-    ask: canAsk(server.getClientCapabilities())
+    ask: canAsk(mcpReq.envelope?.[CAPABILITIES_KEY] ?? server.getClientCapabilities())
       ? async (question) => {
           const answer = mcpReq.inputResponses?.[question.key];
           return answer === undefined ? inputRequired(question) : isYes(answer);

@@ -35,8 +35,8 @@ proxy:
                        a stranger calls a tool read-only is only a word
   --header TEXT        for a URL, as in 'Authorization: Bearer …'; may be repeated
 
-The log goes to standard error, and so does what tools print. This needs the package
-@modelcontextprotocol/sdk.
+The log goes to standard error, and so does what tools print. This needs the official SDK:
+@modelcontextprotocol/sdk, or @modelcontextprotocol/server and @modelcontextprotocol/client.
 
 Exit code: 0 when the client has gone; 1 if the server behind the proxy has ended before; 2 if the
 command cannot be used so; 130 after Ctrl-C, 143 after SIGTERM; 70 if the command itself is at fault.

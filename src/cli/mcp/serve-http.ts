@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { ReadableStream as WebStream } from 'node:stream/web';
 import { serveTools } from '../../adapters/mcp/index.ts';
 import { type Dispatcher, describeError } from '../../index.ts';
 import { complain } from '../terminal.ts';
 import { UsageError } from '../usage-error.ts';
-import type { HttpTransport, McpSdk } from './sdk.ts';
-import { drained } from './serve-stdio.ts';
+import type { HttpTransport, McpSdk, McpSdk1, McpSdk2, ServerInfo } from './sdk.ts';
+import { drained, withTools } from './serve-stdio.ts';
 
 /** Where clients find it. */
 const PATH = '/mcp';
@@ -21,17 +24,28 @@ export interface Address {
   readonly port: number;
 }
 
-/** Serves clients by streamable HTTP, each in a session of its own. Resolves when the signal has aborted. */
+/** Answers the requests of clients. */
+interface Service {
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Serves clients by streamable HTTP. Resolves when the signal has aborted. */
 export async function serveHttp(
   sdk: McpSdk,
   dispatcher: Dispatcher,
-  info: { name: string; version: string },
+  info: ServerInfo,
   address: Address,
   signal: AbortSignal,
 ): Promise<void> {
-  const sessions = new Sessions(sdk, dispatcher, info, address.host);
+  const service: Service = sdk.line === 1 ? new Sessions(sdk, dispatcher, info) : new WebHandler(sdk, dispatcher, info);
+  const isKnown = knownAt(address.host);
   const server = createServer((request, response) => {
-    sessions.handle(request, response).catch((error: unknown) => {
+    if (!isWelcome(request, isKnown))
+      return refuse(response, 403, -32_000, 'This server is for clients of this machine.');
+    if (request.url?.split('?')[0] !== PATH)
+      return refuse(response, 404, -32_600, `Clients find this server at ${PATH}.`);
+    service.handle(request, response).catch((error: unknown) => {
       complain(`A request could not be answered: ${describeError(error).message}`);
       if (!response.headersSent) refuse(response, 500, -32_603, 'Internal error');
     });
@@ -40,7 +54,7 @@ export async function serveHttp(
   complain(`Serving ${dispatcher.tools.tools.length} tools at http://${bracketed(address.host)}:${port}${PATH}`);
   await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
   await drained(dispatcher);
-  await sessions.close();
+  await service.close();
   server.close();
   server.closeAllConnections();
 }
@@ -63,25 +77,21 @@ interface Session {
   end(): Promise<void>;
 }
 
-class Sessions {
-  readonly #sdk: McpSdk;
+/** With the 1.x line: each client in a session of its own. */
+class Sessions implements Service {
+  readonly #sdk: McpSdk1;
   readonly #dispatcher: Dispatcher;
-  readonly #info: { name: string; version: string };
+  readonly #info: ServerInfo;
   /** Those heard most recently last. */
   readonly #byId = new Map<string, Session>();
-  readonly #isKnown: (host: string) => boolean;
 
-  constructor(sdk: McpSdk, dispatcher: Dispatcher, info: { name: string; version: string }, host: string) {
+  constructor(sdk: McpSdk1, dispatcher: Dispatcher, info: ServerInfo) {
     this.#sdk = sdk;
     this.#dispatcher = dispatcher;
     this.#info = info;
-    this.#isKnown = knownAt(host);
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (!this.#isWelcome(request)) return refuse(response, 403, -32_000, 'This server is for clients of this machine.');
-    if (request.url?.split('?')[0] !== PATH)
-      return refuse(response, 404, -32_600, `Clients find this server at ${PATH}.`);
     const id = request.headers['mcp-session-id'];
     const session = id === undefined ? await this.#open() : this.#byId.get(String(id));
     if (session === undefined) return refuse(response, 404, -32_001, 'Session not found');
@@ -97,11 +107,6 @@ class Sessions {
 
   async close(): Promise<void> {
     await Promise.all([...this.#byId.values()].map((session) => session.end()));
-  }
-
-  /** Not what a page of another site has a browser send, though its name leads here. */
-  #isWelcome({ headers: { host = '', origin } }: IncomingMessage): boolean {
-    return this.#isKnown(nameIn(`http://${host}`)) && (origin === undefined || this.#isKnown(nameIn(origin)));
   }
 
   #heard(id: string, session: Session): void {
@@ -141,6 +146,45 @@ class Sessions {
     this.#byId.delete(oldest);
     void end();
   }
+}
+
+/** With the 2.x packages: each request has a server of its own, of whatever revision it speaks. */
+class WebHandler implements Service {
+  readonly #handler: ReturnType<McpSdk2['createMcpHandler']>;
+  readonly #end: () => void;
+
+  constructor(sdk: McpSdk2, dispatcher: Dispatcher, info: ServerInfo) {
+    this.#handler = sdk.createMcpHandler(() => withTools(new sdk.Server(info), dispatcher));
+    this.#end = dispatcher.onToolsChange(() => this.#handler.notify.toolsChanged());
+  }
+
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    const { status, headers, body } = await this.#handler.fetch(webRequest(request, gone.signal));
+    response.writeHead(status, Object.fromEntries(headers));
+    if (body === null) response.end();
+    // Of a client that has gone there is nobody left to tell.
+    else await pipeline(Readable.fromWeb(body as WebStream), response).catch(() => {});
+  }
+
+  async close(): Promise<void> {
+    this.#end();
+    await this.#handler.close();
+  }
+}
+
+function webRequest(request: IncomingMessage, signal: AbortSignal): Request {
+  const { method = 'GET', url = '/', headers } = request;
+  const entries = Object.entries(headers).map(([name, value]) => [name, [value].flat().join(', ')] as [string, string]);
+  const hasBody = method !== 'GET' && method !== 'HEAD';
+  const body = hasBody ? { body: Readable.toWeb(request) as ReadableStream, duplex: 'half' as const } : {};
+  return new Request(new URL(url, 'http://localhost'), { method, headers: entries, signal, ...body } as RequestInit);
+}
+
+/** Not what a page of another site has a browser send, though its name leads here. */
+function isWelcome({ headers: { host = '', origin } }: IncomingMessage, isKnown: (name: string) => boolean): boolean {
+  return isKnown(nameIn(`http://${host}`)) && (origin === undefined || isKnown(nameIn(origin)));
 }
 
 /** By what names clients may call a server at a host: where it is open to all, by any. */

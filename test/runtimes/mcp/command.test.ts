@@ -1,6 +1,6 @@
 // The command as its users have it, between real clients and real servers.
 
-import { mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -230,6 +230,87 @@ describe('mcp proxy', () => {
   });
 });
 
+describe('with the 2.x packages alone', () => {
+  let only2: string;
+
+  beforeAll(async () => {
+    only2 = join(directory, 'only2');
+    await mkdir(join(only2, 'node_modules/@modelcontextprotocol'), { recursive: true });
+    for (const name of ['server', 'client']) {
+      const path = join('node_modules/@modelcontextprotocol', name);
+      await symlink(join(runtimes, path), join(only2, path));
+    }
+  });
+
+  const connected2 = async (args: readonly string[], approve?: boolean): Promise<Client2> => {
+    const capabilities = approve === undefined ? {} : { elicitation: { form: {} } };
+    const client = new Client2(info, { versionNegotiation: { mode: 'auto' }, capabilities });
+    if (approve !== undefined)
+      client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { approve } }));
+    await client.connect(new Stdio2({ ...started(args), cwd: only2 }));
+    open.push(client);
+    return client;
+  };
+
+  test('serve speaks the revision of July 2026 on standard input and output, and the older ones', async () => {
+    const serve = ['serve', '--tools', tools(), '--policy', policy];
+    const client = await connected2(serve, true);
+    expect(client.getNegotiatedProtocolVersion()).toBe('2026-07-28');
+    expect(textOf(await client.callTool({ name: 'add', arguments: { a: 1, b: 2 } }))).toBe('3');
+    expect(textOf(await client.callTool({ name: 'deploy' }))).toBe('Deployed.');
+    const older = new Client1(info);
+    await older.connect(new Stdio1({ ...started(serve), cwd: only2 }));
+    open.push(older);
+    expect(textOf(await older.callTool({ name: 'add', arguments: { a: 1, b: 2 } }))).toBe('3');
+    expect(textOf(await older.callTool({ name: 'deploy' }))).toContain('nobody is there to be asked');
+  });
+
+  test('serve does by streamable HTTP as well', async () => {
+    const { args } = started(['serve', '--tools', tools(), '--policy', policy, '--http', '0']);
+    const child = command.start(args.slice(1), { cwd: only2 });
+    const url = await new Promise<string>((resolve) => {
+      child.stderr.on('data', (chunk: Buffer) => {
+        const found = /http:\S+/.exec(String(chunk))?.[0];
+        if (found !== undefined) resolve(found);
+      });
+    });
+    const newer = new Client2(info, {
+      versionNegotiation: { mode: 'auto' },
+      capabilities: { elicitation: { form: {} } },
+    });
+    newer.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { approve: true } }));
+    const older = new Client1(info);
+    await newer.connect(new Http2(new URL(url)));
+    await older.connect(new Http1(new URL(url)) as never);
+    open.push(newer, older);
+    expect(newer.getNegotiatedProtocolVersion()).toBe('2026-07-28');
+    for (const client of [newer, older])
+      expect(textOf(await client.callTool({ name: 'add', arguments: { a: 1, b: 2 } }))).toBe('3');
+    expect(textOf(await newer.callTool({ name: 'deploy' }))).toBe('Deployed.');
+    const heard: unknown[] = [];
+    const calling = newer.callTool(
+      { name: 'wait' },
+      { onprogress: (progress) => void (heard.push(progress), child.kill('SIGTERM')) },
+    );
+    expect(textOf(await calling)).toContain('may still be running');
+    expect(heard).toHaveLength(1);
+    expect((await finished(child)).code).toBe(143);
+  });
+
+  test('proxy stands before a server of the older revisions', async () => {
+    const client = await connected2([
+      'proxy',
+      '--policy',
+      policy,
+      '--',
+      process.execPath,
+      publicServer('server-everything'),
+    ]);
+    expect(textOf(await client.callTool({ name: 'echo', arguments: { message: 'hi' } }))).toBe('Echo: hi');
+    expect(textOf(await client.callTool({ name: 'toggle-simulated-logging' }))).toContain('denied');
+  });
+});
+
 describe('mcp proxy, where things go wrong', () => {
   test('without a policy lets run what is named, whatever the server says of itself', async () => {
     const behind = ['--', process.execPath, publicServer('server-filesystem'), directory];
@@ -296,7 +377,9 @@ describe('what is wrong is told', () => {
   });
 
   test('a missing SDK, with the command that installs it', async () => {
-    const { code, stderr } = await run(['serve', '--tools', tools()], directory);
+    const nowhere = await realpath(await mkdtemp(join(tmpdir(), 'toolonion-')));
+    const { code, stderr } = await run(['serve', '--tools', tools()], nowhere);
+    await rm(nowhere, { recursive: true });
     expect(code).toBe(2);
     expect(stderr).toContain('npm install @modelcontextprotocol/sdk');
   });
