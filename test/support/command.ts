@@ -84,3 +84,15 @@ export function jsonLines<Value = Record<string, unknown>>(text: string): readon
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as Value);
 }
+
+/** The address a server tells on its standard error. */
+export function urlTold(child: ChildProcessWithoutNullStreams): Promise<string> {
+  return new Promise((resolve) => {
+    let told = '';
+    child.stderr.on('data', (chunk: Buffer) => {
+      told += chunk;
+      const url = /http:\S+/.exec(told)?.[0];
+      if (url !== undefined) resolve(url);
+    });
+  });
+}

@@ -11,7 +11,7 @@ import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as Stdio1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as Http1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ElicitRequestSchema, ListRootsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import { Command } from '../../support/command.ts';
+import { Command, urlTold } from '../../support/command.ts';
 import { finished } from '../../support/process.ts';
 
 const runtimes = fileURLToPath(new URL('..', import.meta.url));
@@ -95,14 +95,7 @@ describe('mcp serve', () => {
   test('serves many clients by streamable HTTP, and nobody who comes from elsewhere', async () => {
     const { cwd, args } = started(['serve', '--tools', tools(), '--policy', policy, '--http', '0']);
     const child = command.start(args.slice(1), { cwd });
-    const url = await new Promise<string>((resolve) => {
-      let told = '';
-      child.stderr.on('data', (chunk: Buffer) => {
-        told += chunk;
-        const found = /http:\S+/.exec(told)?.[0];
-        if (found !== undefined) resolve(found);
-      });
-    });
+    const url = await urlTold(child);
     const first = new Client1(info);
     const second = new Client2(info, { versionNegotiation: { mode: 'auto' } });
     await first.connect(new Http1(new URL(url)) as never);
@@ -215,12 +208,7 @@ describe('mcp proxy', () => {
   test('stands before a server at a URL', async () => {
     const { cwd, args } = started(['serve', '--tools', tools(), '--allow', '*', '--http', '0']);
     const child = command.start(args.slice(1), { cwd });
-    const url = await new Promise<string>((resolve) => {
-      child.stderr.on('data', (chunk: Buffer) => {
-        const found = /http:\S+/.exec(String(chunk))?.[0];
-        if (found !== undefined) resolve(found);
-      });
-    });
+    const url = await urlTold(child);
     const client = await connected(['proxy', '--allow', 'add', '--header', 'x-of-mine: 1', url]);
     expect(textOf(await client.callTool({ name: 'add', arguments: { a: 1, b: 2 } }))).toBe('3');
     expect(textOf(await client.callTool({ name: 'deploy' }))).toContain('denied');
@@ -268,12 +256,7 @@ describe('with the 2.x packages alone', () => {
   test('serve does by streamable HTTP as well', async () => {
     const { args } = started(['serve', '--tools', tools(), '--policy', policy, '--http', '0']);
     const child = command.start(args.slice(1), { cwd: only2 });
-    const url = await new Promise<string>((resolve) => {
-      child.stderr.on('data', (chunk: Buffer) => {
-        const found = /http:\S+/.exec(String(chunk))?.[0];
-        if (found !== undefined) resolve(found);
-      });
-    });
+    const url = await urlTold(child);
     const newer = new Client2(info, {
       versionNegotiation: { mode: 'auto' },
       capabilities: { elicitation: { form: {} } },

@@ -6,7 +6,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from '@jest/globals';
-import { Command } from '../../support/command.ts';
+import { Command, urlTold } from '../../support/command.ts';
 import { readPage } from '../../support/pages.ts';
 import { finished } from '../../support/process.ts';
 
@@ -30,12 +30,7 @@ if (!isAble) process.stderr.write(`SKIPPED: the conformance suite, which needs $
     );
     const results = join(command.directory, 'results');
     try {
-      const url = await new Promise<string>((resolve) => {
-        server.stderr.on('data', (chunk: Buffer) => {
-          const found = /http:\S+/.exec(String(chunk))?.[0];
-          if (found !== undefined) resolve(found);
-        });
-      });
+      const url = await urlTold(server);
       const options = ['--suite', 'all', '--expected-failures', join(runtimes, 'mcp/conformance.yml'), '-o', results];
       const { code, stdout } = await finished(spawn(node, [suite, 'server', '--url', url, ...options]));
       const passed = [...stdout.matchAll(/^✓ (\S+): /gm)].map(([, name]) => name);
