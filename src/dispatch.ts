@@ -56,6 +56,8 @@ export class Dispatch implements Guard, AbortListener, SettleListener, Seated {
   #listening: Listening | undefined = undefined;
   /** Whether anybody outside can abort it. */
   isAbortable: boolean;
+  /** Whether it is only to be told what would become of it; or of the call whose tool makes it. */
+  isJudged: boolean;
   /** The calls it came with, and its place among them. */
   batch: Batch | undefined = undefined;
   place = 0;
@@ -94,7 +96,9 @@ export class Dispatch implements Guard, AbortListener, SettleListener, Seated {
     this.malformed = malformed;
     this.tools = tools;
     this.options = options;
-    this.isAbortable = options.signal !== undefined || options.parent !== undefined;
+    const { signal, parent } = options;
+    this.isAbortable = signal !== undefined || parent !== undefined;
+    this.isJudged = parent !== undefined && ToolCall.scope(parent).dispatch.isJudged;
     this.host = host;
     this.scope = new Scope(this, undefined, BEFORE_FIRST_LAYER, undefined);
   }

@@ -13,7 +13,7 @@ import { hostOf } from './host.ts';
 import { InFlight } from './in-flight.ts';
 import { invoke } from './invoke.ts';
 import type { JsonObject } from './json.ts';
-import { isAsking, JUDGING, type Judgement, judgementIn } from './judgement.ts';
+import { isAsking, type Judgement, judgementIn } from './judgement.ts';
 import { isPromise, type MaybePromise } from './maybe-promise.ts';
 import { compose, type Middleware, type Next } from './middleware.ts';
 import {
@@ -211,8 +211,8 @@ class OnionDispatcher implements Dispatcher {
     const startedAt = this.#host.now();
     let call: ToolCall;
     try {
-      const own = checkedStreamOptions(options, 'judge');
-      call = this.#begin(startedAt, request, { ...own, settings: [...(own.settings ?? []), JUDGING] }, undefined);
+      call = this.#begin(startedAt, request, checkedStreamOptions(options, 'judge'), undefined);
+      ToolCall.scope(call).dispatch.isJudged = true;
     } catch (thrown) {
       return Promise.resolve(judgementIn(this.#unusable(request, startedAt, thrown)));
     }

@@ -1,9 +1,8 @@
-import type { ToolCall } from './call.ts';
+import { ToolCall } from './call.ts';
 import { type ControlSignal, controlSignal } from './control.ts';
 import type { JsonValue } from './json.ts';
 import type { Middleware } from './middleware.ts';
 import type { ToolDispatchResult } from './outcome.ts';
-import { type Setting, type SettingKey, settingKey } from './settings.ts';
 
 /** What a gate says of a call. */
 export type GateJudgement =
@@ -28,11 +27,6 @@ export interface GateQuestion {
 
 /** What would become of a call. `answer`: it would be answered without being run, as where it is refused or its arguments are invalid. */
 export type Judgement = GateJudgement | { readonly type: 'answer'; readonly result: ToolDispatchResult };
-
-const judging: SettingKey<true> = settingKey<true>();
-
-/** What has a dispatch judge its call. */
-export const JUDGING: Setting<true> = judging(true) as Setting<true>;
 
 const judgements = new WeakMap<ControlSignal, GateJudgement>();
 const REASON = 'The call was only judged.';
@@ -60,7 +54,7 @@ export function isAsking(layer: Middleware): boolean {
 
 /** Whether a call is only judged, or belongs to one that is, and must not run. A gate then answers with what `judged` makes. */
 export function isJudged(call: ToolCall): boolean {
-  return call.setting(judging) === true || (call.parent !== undefined && isJudged(call.parent));
+  return ToolCall.scope(call).dispatch.isJudged;
 }
 
 /** What stops a call that is only judged, with what a gate says of it: to be given to `suspended`. */
