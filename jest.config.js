@@ -22,6 +22,7 @@ export default {
     '^toolonion/middleware$': '<rootDir>/middleware/index.ts',
     '^toolonion/middleware/(.*)$': '<rootDir>/middleware/$1.ts',
     '^toolonion/adapters/(.*)$': '<rootDir>/src/adapters/$1/index.ts',
+    '^toolonion/wire$': '<rootDir>/src/wire/index.ts',
     '^toolonion/testing$': '<rootDir>/src/testing/index.ts',
   },
 };

@@ -48,7 +48,9 @@ function isKindOrMimeType(entry: unknown): boolean {
 function accepted(content: Content, accepts: readonly string[] | undefined): Content {
   if (accepts === undefined || typeof content === 'string') return content;
   const patterns = accepts.map((entry) => wildcard(bareMimeType(entry)));
-  const told = content.map((part) => (part.type === 'text' || isAccepted(part, patterns) ? part : described(part)));
+  const told = content.map((part) =>
+    part.type === 'text' || isAccepted(part, patterns) ? part : ({ type: 'text', text: leftOut(part) } as const),
+  );
   return told.every((part, index) => part === content[index]) ? content : told;
 }
 
@@ -58,8 +60,9 @@ function isAccepted(part: MediaPart | ResourceLinkPart, patterns: readonly ((wor
   return patterns.some((fits) => fits(part.type) || fits(mimeType));
 }
 
-function described(part: MediaPart | ResourceLinkPart): ContentPart {
-  return { type: 'text', text: `[${describePart(part)} left out: it cannot be shown here.]` };
+/** What is told in place of a part that cannot be shown. */
+export function leftOut(part: MediaPart | ResourceLinkPart): string {
+  return `[${describePart(part)} left out: it cannot be shown here.]`;
 }
 
 const NO_OUTPUT = '(no output)';

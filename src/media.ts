@@ -32,6 +32,25 @@ function dataUrlBytes(url: string): number | undefined {
   return /; *base64$/i.test(head) ? base64Bytes(data) : Buffer.byteLength(data) - 2 * countOf('%', data);
 }
 
+/** The bytes a part carries, itself or in a `data:` URL, as the base64 that is taken everywhere. Undefined where it carries none. */
+export function base64Of({ data, url }: MediaPart): string | undefined {
+  if (typeof data === 'string') return plainBase64(data) || undefined;
+  if (data !== undefined) return Buffer.from(data).toString('base64') || undefined;
+  const text = /; *base64$/i.test(dataUrlHead(url) ?? '') ? url.slice(url.indexOf(',') + 1) : '%';
+  return text.includes('%') ? undefined : plainBase64(text) || undefined;
+}
+
+/** Without line breaks, with its padding, and in the letters that are not for addresses. */
+function plainBase64(text: string): string {
+  const isPlain = text.length % 4 === 0 && !/[^A-Za-z0-9+/=]/.test(text);
+  return isPlain ? text : Buffer.from(text, 'base64').toString('base64');
+}
+
+/** A link as text, for where there are no links. */
+export function linkText({ name, description, uri }: ResourceLinkPart): string {
+  return [name, description, uri].filter((text) => text !== undefined && text !== '').join('\n');
+}
+
 /** What a `data:` URL says of its data, as in `image/png;base64`. */
 function dataUrlHead(url: string): string | undefined {
   return /^data:([^,]*),/i.exec(url)?.[1];

@@ -70,9 +70,9 @@ describe('imports', () => {
     },
   );
 
-  test('lead from the core to the kit for testing, the adapters and the command never', () => {
-    const inner = core.filter((file) => !/^src\/(testing|adapters)\//.test(file));
-    const isOuter = (name: string) => /^src\/(cli|testing|adapters)\//.test(name);
+  test('lead from the core to the kit for testing, the adapters, the shapes of providers and the command never', () => {
+    const inner = core.filter((file) => !/^src\/(testing|adapters|wire)\//.test(file));
+    const isOuter = (name: string) => /^src\/(cli|testing|adapters|wire)\//.test(name);
     expect(inner.flatMap(namesOf).filter(isOuter)).toEqual([]);
     expect(layers.flatMap(namesOf).filter(isOuter)).toEqual([]);
   });
@@ -82,6 +82,14 @@ describe('imports', () => {
     for (const file of adapters) {
       const own = file.split('/').slice(0, 3).join('/');
       const others = namesOf(file).filter((name) => name.startsWith('src/adapters/') && !name.startsWith(`${own}/`));
+      expect([file, others, namesOf(file).includes('src/index.ts')]).toEqual([file, [], false]);
+    }
+  });
+
+  test('lead from a provider to no other, and not to the whole core', () => {
+    const shared = ['names', 'wire'].map((name) => `src/wire/${name}.ts`);
+    for (const file of core.filter((each) => each.startsWith('src/wire/') && !each.endsWith('/index.ts'))) {
+      const others = namesOf(file).filter((name) => name.startsWith('src/wire/') && !shared.includes(name));
       expect([file, others, namesOf(file).includes('src/index.ts')]).toEqual([file, [], false]);
     }
   });

@@ -4,6 +4,7 @@ import * as aiSdk from 'toolonion/adapters/ai-sdk';
 import * as mcp from 'toolonion/adapters/mcp';
 import * as middleware from 'toolonion/middleware';
 import * as testing from 'toolonion/testing';
+import * as wire from 'toolonion/wire';
 
 // A name that is added, renamed or removed is a decision, to be written in CHANGELOG.md.
 
@@ -35,6 +36,9 @@ test.each([
   ],
   ['toolonion/adapters/mcp', mcp, 'callToolResult connectTools proxy serveTools toolDefinition'],
   ['toolonion/testing', testing, testingNames],
+  ['toolonion/wire', wire, 'ToolNames anthropic openaiChat'],
+  ['toolonion/wire: anthropic', wire.anthropic, 'calls definitions results'],
+  ['toolonion/wire: openaiChat', wire.openaiChat, 'calls definitions results'],
 ])('%s exports these values and no others', (_, exported, names) => {
   expect(Object.keys(exported).sort()).toEqual(names.trim().split(/\s+/));
 });

@@ -64,6 +64,7 @@ export class Programs {
       './middleware': './middleware/index.js',
       './middleware/*': './middleware/*.js',
       './adapters/*': './src/adapters/*/index.js',
+      './wire': './src/wire/index.js',
       './testing': './src/testing/index.js',
     };
     await mkdir(built, { recursive: true });

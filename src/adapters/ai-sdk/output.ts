@@ -10,7 +10,7 @@ import {
 import { toolError } from '../../error.ts';
 import { type ForModelOptions, forModel } from '../../for-model.ts';
 import { toJson } from '../../json.ts';
-import { describePart } from '../../media.ts';
+import { describePart, linkText } from '../../media.ts';
 import { isOutcome, type ToolDispatchResult, type ToolOutcome } from '../../outcome.ts';
 import type { SdkModelOutput, SdkOutputPart } from './sdk.ts';
 
@@ -111,11 +111,7 @@ function addressPart(part: MediaPart): SdkOutputPart {
 /** The SDK has no links. */
 function textPart(part: TextPart | ResourceLinkPart): SdkOutputPart {
   if (part.type === 'text') return { type: 'text', text: part.text };
-  const { name, description, uri } = part;
-  return {
-    type: 'text',
-    text: [name, description, uri].filter((text) => text !== undefined && text !== '').join('\n'),
-  };
+  return { type: 'text', text: linkText(part) };
 }
 
 function base64Of(data: string | Uint8Array): string {

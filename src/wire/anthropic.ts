@@ -1,0 +1,136 @@
+import type { ContentPart, MediaPart } from '../content.ts';
+import { leftOut } from '../for-model.ts';
+import { base64Of, linkText, mimeTypeOf } from '../media.ts';
+import type { ToolDispatchResult } from '../outcome.ts';
+import type { ToolCallRequest } from '../request.ts';
+import type { ToolSchema } from '../schema.ts';
+import type { NameRule, ToolNames } from './names.ts';
+import { definitionsOf, idOf, type ObjectSchema, toldAsText, toldOf, type WireTools } from './wire.ts';
+
+/** A tool, as `tools` of a request has it. */
+export interface AnthropicTool {
+  name: string;
+  description: string;
+  input_schema: ObjectSchema;
+}
+
+/** What is read of a reply: a message. */
+export interface AnthropicReply {
+  readonly content: string | readonly { readonly type: string }[];
+  readonly stop_reason?: string | null | undefined;
+}
+
+interface ToolUse {
+  readonly type: 'tool_use';
+  readonly id?: string;
+  readonly name: string;
+  readonly input: unknown;
+}
+
+const IMAGES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'] as const;
+const PDF = 'application/pdf';
+/** Characters of a document's title; more are refused. */
+const LONGEST_TITLE = 500;
+
+type ImageType = (typeof IMAGES)[number];
+
+/** A piece of an answer. */
+export type AnthropicBlock =
+  | { type: 'text'; text: string }
+  | {
+      type: 'image';
+      source: { type: 'base64'; media_type: ImageType; data: string } | { type: 'url'; url: string };
+    }
+  | {
+      type: 'document';
+      source: { type: 'base64'; media_type: typeof PDF; data: string } | { type: 'url'; url: string };
+      title?: string;
+    };
+
+/** The answer to a call. */
+export interface AnthropicToolResult {
+  type: 'tool_result';
+  tool_use_id: string;
+  content: string | AnthropicBlock[];
+  is_error?: boolean;
+}
+
+/** The answers to all calls of a turn: the provider wants them in one message. */
+export interface AnthropicToolMessage {
+  role: 'user';
+  content: AnthropicToolResult[];
+}
+
+const NAMES: NameRule = { allowed: /^[A-Za-z0-9_-]$/, most: 128 };
+
+/** Tools for a request. */
+export function definitions(tools: Iterable<ToolSchema>): WireTools<AnthropicTool> {
+  return definitionsOf(tools, NAMES, (name, description, input_schema) => ({ name, description, input_schema }));
+}
+
+/** Why a reply ends where the model did not want it to. */
+const CUT: ReadonlySet<unknown> = new Set(['max_tokens', 'model_context_window_exceeded']);
+
+/**
+ * The calls of a reply; what the provider runs itself is none. Of a reply that was cut for its length the last call is marked as truncated, where
+ * the reply ends with it: those before it are whole.
+ *
+ * @param names Those of `definitions`. Default: the tools are called as the model calls them.
+ */
+export function calls({ content, stop_reason: reason }: AnthropicReply, names?: ToolNames): ToolCallRequest[] {
+  if (typeof content === 'string') return [];
+  const uses = content.filter((block): block is ToolUse => block.type === 'tool_use');
+  return uses.map((use) => {
+    const { id, name, input } = use;
+    const isCut = CUT.has(reason) && use === content.at(-1);
+    return {
+      ...(id !== undefined && { id }),
+      name: names?.meant(name) ?? name,
+      arguments: input,
+      ...(isCut && { truncated: true }),
+    };
+  });
+}
+
+/** One message with all results of a turn, to be put behind the reply. Media the provider does not take are described, and all media of a failure. */
+export function results(all: readonly ToolDispatchResult[]): AnthropicToolMessage {
+  return { role: 'user', content: all.map(resultOf) };
+}
+
+function resultOf(result: ToolDispatchResult): AnthropicToolResult {
+  const { isError } = result;
+  // A failure with anything but text is refused.
+  const content = isError ? toldAsText(result) : toldOf(result);
+  return {
+    type: 'tool_result',
+    tool_use_id: idOf(result),
+    content: typeof content === 'string' ? content : content.map(blockOf),
+    ...(isError && { is_error: true }),
+  };
+}
+
+function blockOf(part: ContentPart): AnthropicBlock {
+  if (part.type === 'text') return { type: 'text', text: part.text };
+  if (part.type === 'resource_link') return { type: 'text', text: linkText(part) };
+  return mediaBlock(part) ?? { type: 'text', text: leftOut(part) };
+}
+
+/** Undefined where the provider takes no such thing. */
+function mediaBlock(part: MediaPart): AnthropicBlock | undefined {
+  const { type, url = '', name } = part;
+  const mimeType = mimeTypeOf(part);
+  const data = base64Of(part);
+  const isAtAddress = data === undefined && /^https:/i.test(url) && URL.canParse(url);
+  if (type === 'image' && isAtAddress && (mimeType === undefined || isImageType(mimeType)))
+    return { type, source: { type: 'url', url } };
+  if (data !== undefined && isImageType(mimeType))
+    return { type: 'image', source: { type: 'base64', media_type: mimeType, data } };
+  if (mimeType !== PDF || (data === undefined && !isAtAddress)) return undefined;
+  const source =
+    data === undefined ? ({ type: 'url', url } as const) : ({ type: 'base64', media_type: PDF, data } as const);
+  return { type: 'document', source, ...(name?.trim() && { title: name.slice(0, LONGEST_TITLE) }) };
+}
+
+function isImageType(mimeType: string | undefined): mimeType is ImageType {
+  return IMAGES.some((type) => type === mimeType);
+}

@@ -1,0 +1,352 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import {
+  type Content,
+  type ContentPart,
+  createDispatcher,
+  deepFreeze,
+  defineTool,
+  describePart,
+  forModel,
+  type MediaPart,
+  ToolFailure,
+  ToolOutput,
+} from 'toolonion';
+import { anthropic, openaiChat } from 'toolonion/wire';
+import { type Answer, SHAPES, worker } from './shapes.ts';
+
+const RUNS = { numRuns: 2000 };
+
+const word = fc.string({ unit: 'binary', maxLength: 80 });
+const toolName = fc.oneof(
+  word,
+  fc.stringMatching(/^[A-Za-z0-9_.-]{1,200}$/),
+  fc.constantFrom('a.b', 'a_b', 'a/b', '__proto__'),
+);
+const description = fc.string({ unit: 'grapheme', maxLength: 40 });
+const property = fc.oneof(
+  fc.record({ type: fc.constantFrom('string', 'number', 'boolean'), description }),
+  fc.constant({ $ref: '#/$defs/node' }),
+  fc.record({ enum: fc.array(fc.jsonValue(), { minLength: 1, maxLength: 3 }) }),
+);
+const inputSchema = fc.record(
+  {
+    type: fc.constant('object'),
+    $defs: fc.dictionary(word, property, { maxKeys: 3 }),
+    properties: fc.dictionary(word, property, { maxKeys: 4 }),
+    required: fc.uniqueArray(word, { maxLength: 2 }),
+    description,
+  },
+  { requiredKeys: ['type'] },
+);
+const toolSchema = fc.record({ name: toolName, description, inputSchema });
+const input = fc.dictionary(word, fc.jsonValue(), { maxKeys: 4 });
+const id = fc.option(fc.string({ maxLength: 30 }), { nil: undefined });
+
+const base64 = fc.uint8Array({ maxLength: 12 }).map((bytes) => Buffer.from(bytes).toString('base64'));
+const mimeType = fc.constantFrom(
+  'image/png',
+  'image/jpeg',
+  'application/pdf',
+  'image/tiff',
+  'audio/wav',
+  'Image/PNG; q=1',
+);
+const url = fc.constantFrom(
+  'https://example.com/a.png',
+  'http://a.example/b',
+  'file:///etc/passwd',
+  'data:image/png;base64,AAAA',
+  'x',
+  '',
+);
+const part: fc.Arbitrary<ContentPart> = fc.oneof(
+  fc.record({ type: fc.constant('text' as const), text: description }),
+  fc.record({ type: fc.constantFrom('image' as const, 'audio' as const, 'file' as const), mimeType, data: base64 }),
+  fc.record({ type: fc.constantFrom('image' as const, 'file' as const), url }),
+  fc.record({ type: fc.constantFrom('image' as const, 'file' as const), url, mimeType, name: description }),
+  fc.record({ type: fc.constant('resource_link' as const), uri: url, name: description }),
+);
+const content: fc.Arbitrary<Content> = fc.oneof(description, fc.array(part, { maxLength: 4 }));
+
+describe.each(SHAPES)('$title', (shape) => {
+  test('tells each tool once, under a name the provider takes, and finds its way back to all of them', () => {
+    const check = (schemas: { name: string; description: string; inputSchema: { type: string } }[]) => {
+      const { tools, names } = shape.define(schemas);
+      expect(tools.length).toBe(schemas.length);
+      expect(new Set(tools.map(({ name }) => name)).size).toBe(schemas.length);
+      for (const [place, { name, description, inputSchema }] of schemas.entries()) {
+        const told = tools[place] as (typeof tools)[number];
+        expect(told.name).toMatch(shape.name);
+        expect([names.told(name), names.meant(told.name)]).toEqual([told.name, name]);
+        if (shape.name.test(name)) expect(told.name).toBe(name);
+        expect(told.description).toBe(description);
+        expect(JSON.stringify(told.schema)).toBe(JSON.stringify(inputSchema));
+      }
+    };
+    const schemas = fc.uniqueArray(toolSchema, { selector: ({ name }) => name, maxLength: 5 });
+    fc.assert(
+      fc.property(schemas, (given) => check(deepFreeze(given) as typeof given)),
+      RUNS,
+    );
+  });
+
+  test('hands on each call of a reply, in order, with its id, its name and its arguments as they were', () => {
+    const sent = fc.array(fc.record({ id, name: fc.constantFrom('a.b', 'read'), input }), {
+      minLength: 1,
+      maxLength: 4,
+    });
+    const check = (calls: { id: string | undefined; name: string; input: Record<string, unknown> }[]) => {
+      const { names } = shape.define(['a.b', 'read'].map((name) => ({ name, description: '', inputSchema: {} })));
+      const asSent = calls.map((call) => ({
+        ...(call.id !== undefined && { id: call.id }),
+        name: names.told(call.name),
+        input: call.input,
+      }));
+      const requests = shape.calls(deepFreeze(asSent) as typeof asSent, names);
+      expect(requests.map((request) => [request.id, request.name, 'truncated' in request])).toEqual(
+        calls.map((call) => [call.id, call.name, false]),
+      );
+      const read = requests.map(({ arguments: given }) => (typeof given === 'string' ? JSON.parse(given) : given));
+      expect(JSON.stringify(read)).toBe(JSON.stringify(calls.map((call) => call.input)));
+    };
+    fc.assert(fc.property(sent, check), RUNS);
+  });
+
+  test('answers each call under its id with all that was told, or a note of what could not be', async () => {
+    let next: Content = '';
+    const dispatcher = worker(() => ToolOutput.success(next));
+    await fc.assert(
+      fc.asyncProperty(id, content, async (callId, given) => {
+        next = given;
+        const result = await dispatcher.dispatch({ ...(callId !== undefined && { id: callId }), name: 'work' });
+        const [answer] = shape.results([deepFreeze(result) as typeof result]) as [Answer];
+        expect(answer.id).toBe(callId || result.toolCallId);
+        expect(answer.isError).not.toBe(true);
+        expect(lossesOf(forModel(result), answer.content)).toEqual([]);
+      }),
+      RUNS,
+    );
+  });
+});
+
+const leftOut = (part: MediaPart) => `[${describePart(part)} left out: it cannot be shown here.]`;
+
+/** What of a content is neither in an answer nor noted there. */
+function lossesOf(told: Content, answer: unknown): readonly unknown[] {
+  const text = JSON.stringify(answer);
+  const has = (piece: string) => text.includes(JSON.stringify(piece).slice(1, -1));
+  if (typeof told === 'string') return answer === told ? [] : [told];
+  return told.filter((each) => {
+    if (each.type === 'text') return !has(each.text);
+    if (each.type === 'resource_link') return !has(each.uri);
+    const { data, url = '' } = each;
+    return !has(leftOut(each)) && !has(typeof data === 'string' ? data : url.replace(/^data:.*,/, ''));
+  });
+}
+
+describe.each(SHAPES)('$title', (shape) => {
+  test('says of a failure that it is one', async () => {
+    const dispatcher = worker(() => {
+      throw new ToolFailure('No such file.');
+    });
+    const [answer] = shape.results(await dispatcher.dispatchAll([{ id: 'a', name: 'work' }])) as [Answer];
+    expect(answer).toEqual(
+      answer.isError === undefined
+        ? { id: 'a', content: 'Error: No such file.', isError: undefined }
+        : { id: 'a', content: 'No such file.', isError: true },
+    );
+  });
+
+  test('says so once', async () => {
+    const dispatcher = worker(() => {
+      throw new ToolFailure('Error: no such file.');
+    });
+    const [answer] = shape.results(await dispatcher.dispatchAll([{ id: 'a', name: 'work' }])) as [Answer];
+    expect(answer.content).toBe('Error: no such file.');
+  });
+
+  test('describes the media of a failure', async () => {
+    const image = { type: 'image', mimeType: 'image/png', data: 'AAAA' } as const;
+    const dispatcher = worker(() => ToolOutput.error([{ type: 'text', text: 'See:' }, image]));
+    const [answer] = shape.results(await dispatcher.dispatchAll([{ id: 'a', name: 'work' }])) as [Answer];
+    const text = 'See:\n[image of 3 bytes (image/png) left out: it cannot be shown here.]';
+    expect(answer.content).toBe(answer.isError === undefined ? `Error: ${text}` : text);
+  });
+
+  test('answers calls of one id each under it, in the order of the calls', async () => {
+    const dispatcher = worker(({ text }: { text: string }) => text);
+    const requests = ['a', 'b', 'c'].map((text) => ({ id: 'same', name: 'work', input: { text } }));
+    const answers = shape.results(await dispatcher.dispatchAll(shape.calls(requests)));
+    expect(answers.map(({ id, content }) => [id, content])).toEqual([
+      ['same', 'a'],
+      ['same', 'b'],
+      ['same', 'c'],
+    ]);
+  });
+
+  test('gives a call without id the one its result has', async () => {
+    const dispatcher = worker(() => 'Done.');
+    const results = await dispatcher.dispatchAll(
+      shape.calls([
+        { name: 'work', input: {} },
+        { id: '', name: 'work', input: {} },
+      ]),
+    );
+    expect(shape.results(results).map(({ id }) => id)).toEqual(results.map(({ toolCallId }) => toolCallId));
+    expect(new Set(results.map(({ toolCallId }) => toolCallId)).size).toBe(2);
+  });
+
+  test('marks only the last call of a reply that was cut, and the dispatcher refuses it', async () => {
+    const worked: unknown[] = [];
+    const dispatcher = worker((input) => worked.push(input));
+    const requests = shape.calls(
+      [
+        { id: 'a', name: 'work', input: { n: 1 } },
+        { id: 'b', name: 'work', input: { n: 2 } },
+      ],
+      undefined,
+      true,
+    );
+    expect(requests.map(({ truncated }) => truncated)).toEqual([undefined, true]);
+    const answers = await dispatcher.dispatchAll(requests);
+    expect(answers.map(({ isError }) => isError)).toEqual([false, true]);
+    expect(worked).toEqual([{ n: 1 }]);
+  });
+
+  test('has no calls where a reply has none, and no results where there are none', () => {
+    expect(shape.calls([])).toEqual([]);
+    expect(shape.results([])).toEqual([]);
+  });
+
+  test('throws the signal of a runtime that stopped the call itself', async () => {
+    const signal = { stop: true };
+    const throws = () => {
+      throw signal;
+    };
+    const dispatcher = createDispatcher({
+      tools: [defineTool({ name: 'work', description: 'Works.', execute: throws })],
+      isControlSignal: (thrown) => thrown === signal,
+    });
+    const results = await dispatcher.dispatchAll([{ id: 'a', name: 'work' }]);
+    let thrown: unknown;
+    try {
+      shape.results(results);
+    } catch (error) {
+      thrown = error;
+    }
+    expect(thrown).toBe(signal);
+  });
+
+  test('keeps the name of a tool that was not told, for the dispatcher to answer', () => {
+    const { names } = shape.define([{ name: 'a.b', description: '', inputSchema: {} }]);
+    expect(shape.calls([{ id: 'a', name: 'unknown', input: {} }], names)).toMatchObject([{ name: 'unknown' }]);
+  });
+});
+
+test('a tool that is called as another is told keeps apart from it', () => {
+  for (const shape of SHAPES) {
+    const told = shape.define([{ name: 'a.b', description: '', inputSchema: {} }]).tools[0]?.name as string;
+    const { tools, names } = shape.define(['a.b', told].map((name) => ({ name, description: '', inputSchema: {} })));
+    expect(tools[1]?.name).toBe(told);
+    expect(tools[0]?.name).not.toBe(told);
+    expect(tools.map(({ name }) => names.meant(name))).toEqual(['a.b', told]);
+  }
+});
+
+describe('what a result may hold', () => {
+  const pixel = Buffer.from('pixel').toString('base64');
+  const address = 'https://example.com/a';
+  const inline = (media_type: string, data: string) => ({ type: 'base64', media_type, data });
+  const fromAddress = { type: 'url', url: address };
+  const described = (text: string) => ({ type: 'text', text: `[${text} left out: it cannot be shown here.]` });
+
+  test.each<[what: string, part: ContentPart, block: unknown]>([
+    [
+      'a picture',
+      { type: 'image', mimeType: 'image/png', data: pixel },
+      { type: 'image', source: inline('image/png', pixel) },
+    ],
+    [
+      'bytes',
+      { type: 'image', mimeType: 'Image/GIF; q=1', data: Buffer.from('pixel') },
+      { type: 'image', source: inline('image/gif', pixel) },
+    ],
+    [
+      'a picture that came as a file',
+      { type: 'file', mimeType: 'image/webp', data: pixel },
+      { type: 'image', source: inline('image/webp', pixel) },
+    ],
+    [
+      'base64 in lines, without its padding',
+      { type: 'image', mimeType: 'image/png', data: 'cGl4\r\nZWw' },
+      { type: 'image', source: inline('image/png', pixel) },
+    ],
+    [
+      'a picture in an address',
+      { type: 'image', url: `data:image/png;base64,${pixel}` },
+      { type: 'image', source: inline('image/png', pixel) },
+    ],
+    ['a picture somewhere', { type: 'image', url: address }, { type: 'image', source: fromAddress }],
+    [
+      'a document',
+      { type: 'file', mimeType: 'application/pdf', data: pixel, name: 'a.pdf' },
+      { type: 'document', source: inline('application/pdf', pixel), title: 'a.pdf' },
+    ],
+    [
+      'a document somewhere',
+      { type: 'file', mimeType: 'application/pdf', url: address },
+      { type: 'document', source: fromAddress },
+    ],
+    [
+      'a picture of another kind',
+      { type: 'image', mimeType: 'image/tiff', data: pixel },
+      described('image of 5 bytes (image/tiff)'),
+    ],
+    [
+      'a picture of another kind somewhere',
+      { type: 'image', mimeType: 'image/tiff', url: address },
+      described(`image at ${address} (image/tiff)`),
+    ],
+    ['an empty picture', { type: 'image', mimeType: 'image/png', data: '' }, described('image of 0 bytes (image/png)')],
+    ['a sound', { type: 'audio', mimeType: 'audio/wav', data: pixel }, described('audio of 5 bytes (audio/wav)')],
+    ['a file on this machine', { type: 'image', url: 'file:///home/a.png' }, described('image')],
+    ['an address that is none', { type: 'image', url: 'https://' }, described('image at https://')],
+    ['a file somewhere, whatever it is', { type: 'file', url: address }, described(`file at ${address}`)],
+    ['a link', { type: 'resource_link', uri: 'note://1', name: 'Note' }, { type: 'text', text: 'Note\nnote://1' }],
+  ])('anthropic: %s', async (_, part, block) => {
+    const dispatcher = worker(() => ToolOutput.success([part]));
+    const { content } = anthropic.results(await dispatcher.dispatchAll([{ name: 'work' }]));
+    expect(content[0]?.content).toEqual([block]);
+  });
+});
+
+describe('what a reply may hold', () => {
+  test('openaiChat: the text of a custom tool is its argument', () => {
+    const tool_calls = [{ id: 'a', type: 'custom' as const, custom: { name: 'run', input: 'ls' } }];
+    expect(openaiChat.calls({ tool_calls })).toEqual([{ id: 'a', name: 'run', arguments: { input: 'ls' } }]);
+  });
+
+  test.each([[{}], [{ tool_calls: null }], [{ message: {} }]])('openaiChat: no calls in %j', (reply) => {
+    expect(openaiChat.calls(reply)).toEqual([]);
+  });
+
+  test('anthropic: what the provider runs itself is no call', () => {
+    const content = [
+      { type: 'text', text: 'Hm.' },
+      { type: 'server_tool_use', id: 's', name: 'web_search', input: {} },
+    ];
+    expect(anthropic.calls({ content })).toEqual([]);
+    expect(anthropic.calls({ content: 'Hm.' })).toEqual([]);
+  });
+
+  test.each(['max_tokens', 'model_context_window_exceeded'])(
+    'anthropic: %s after a whole call spares it',
+    (stop_reason) => {
+      const use = { type: 'tool_use', id: 'a', name: 'run', input: {} };
+      const text = { type: 'text', text: 'And n' };
+      expect(anthropic.calls({ content: [use, text], stop_reason })).toEqual([{ id: 'a', name: 'run', arguments: {} }]);
+      expect(anthropic.calls({ content: [text, use], stop_reason })).toMatchObject([{ truncated: true }]);
+    },
+  );
+});

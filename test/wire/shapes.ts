@@ -1,0 +1,85 @@
+import {
+  createDispatcher,
+  defineTool,
+  type ToolCallRequest,
+  type ToolDispatchResult,
+  type ToolSchema,
+} from 'toolonion';
+import { anthropic, openaiChat, type ToolNames } from 'toolonion/wire';
+
+/** A provider's shape, with all that differs between them behind the same names. */
+export interface Shape {
+  readonly title: string;
+  /** What a name may be. */
+  readonly name: RegExp;
+  define(tools: Iterable<ToolSchema>): { readonly tools: readonly Defined[]; readonly names: ToolNames };
+  /** The calls of a reply, and the reply as the provider would send it. */
+  calls(requests: readonly Sent[], names?: ToolNames, isCut?: boolean): ToolCallRequest[];
+  results(all: readonly ToolDispatchResult[]): readonly Answer[];
+}
+
+export interface Sent {
+  readonly id?: string;
+  readonly name: string;
+  readonly input: Record<string, unknown>;
+}
+
+export interface Defined {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: unknown;
+}
+
+export interface Answer {
+  readonly id: string;
+  /** A string, or blocks. */
+  readonly content: unknown;
+  /** Undefined where the provider has no flag. */
+  readonly isError: boolean | undefined;
+}
+
+export const SHAPES: readonly Shape[] = [
+  {
+    title: 'openaiChat',
+    name: /^[A-Za-z0-9_-]{1,64}$/,
+    define(tools) {
+      const { tools: made, names } = openaiChat.definitions(tools);
+      return { tools: made.map(({ function: { parameters, ...told } }) => ({ ...told, schema: parameters })), names };
+    },
+    calls(requests, names, isCut = false) {
+      const tool_calls = requests.map(({ id, name, input }) => ({
+        ...(id !== undefined && { id }),
+        type: 'function' as const,
+        function: { name, arguments: JSON.stringify(input) },
+      }));
+      return openaiChat.calls({ finish_reason: isCut ? 'length' : 'tool_calls', message: { tool_calls } }, names);
+    },
+    results: (all) =>
+      openaiChat.results(all).map(({ tool_call_id: id, content }) => ({ id, content, isError: undefined })),
+  },
+  {
+    title: 'anthropic',
+    name: /^[A-Za-z0-9_-]{1,128}$/,
+    define(tools) {
+      const { tools: made, names } = anthropic.definitions(tools);
+      return { tools: made.map(({ input_schema, ...told }) => ({ ...told, schema: input_schema })), names };
+    },
+    calls(requests, names, isCut = false) {
+      const content = requests.map((request) => ({ type: 'tool_use', ...request }));
+      return anthropic.calls({ content, stop_reason: isCut ? 'max_tokens' : 'tool_use' }, names);
+    },
+    results: (all) =>
+      anthropic.results(all).content.map(({ tool_use_id: id, content, is_error = false }) => ({
+        id,
+        content,
+        isError: is_error,
+      })),
+  },
+];
+
+/** A dispatcher with one tool, `work`, which gives what it is told to. */
+export function worker(execute: (input: never) => unknown) {
+  return createDispatcher({
+    tools: [defineTool({ name: 'work', description: 'Works.', execute: execute as () => unknown })],
+  });
+}
