@@ -5,6 +5,7 @@ import { commandTimes } from './command.ts';
 import { dispatchBytes, dispatchTimes } from './dispatch.ts';
 import { layerBytes, layerTimes } from './layers.ts';
 import { streamTimes } from './streams.ts';
+import { wireTimes } from './wire.ts';
 
 const quick = process.argv.includes('quick');
 const rounds = quick ? 7 : 31;
@@ -29,6 +30,11 @@ if (process.argv.includes('adapters')) {
   process.exit();
 }
 
+if (process.argv.includes('wire')) {
+  await wireTimes(rounds, repeats);
+  process.exit();
+}
+
 await dispatchTimes(rounds, repeats);
 await layerTimes(rounds, repeats);
 await dispatchBytes(repeats);
@@ -36,6 +42,7 @@ await layerBytes(repeats);
 await batchTimes(rounds, repeats);
 await waitingBytes();
 await streamTimes(rounds);
+await wireTimes(rounds, repeats);
 await commandTimes(quick ? 3 : 9, 100_000);
 if (hasRuntimes()) {
   await aiSdkTimes(rounds, repeats / 100);

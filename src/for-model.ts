@@ -23,13 +23,27 @@ export interface ForModelOptions {
 export function forModel(result: ToolOutcome, options: ForModelOptions = {}): Content {
   // `results.map(forModel)` hands in a place.
   if (typeof options !== 'number') checkOptions('forModel', options, FOR_MODEL_OPTIONS);
-  const notes = result.notes.filter((note) => note.forModel === true).map((note) => `[${note.message}]`);
-  const content = accepted(result.content, options.accepts);
-  if (typeof content === 'string')
-    return [isBlank(content) ? NO_OUTPUT : content, ...notes].join('\n\n').toWellFormed();
+  return toldContent(result, options.accepts);
+}
+
+/** The same, for who has no options to be checked. */
+export function toldContent(result: ToolOutcome, accepts?: readonly string[]): Content {
+  const notes = notesOf(result);
+  const content = accepted(result.content, accepts);
+  if (typeof content === 'string') {
+    const text = isBlank(content) ? NO_OUTPUT : content;
+    return (notes === '' ? text : `${text}\n\n${notes}`).toWellFormed();
+  }
   const told = content.every(isFit) ? content : content.filter((part) => !isBlankPart(part)).map(wellFormed);
   const parts = told.length === 0 ? [{ type: 'text', text: NO_OUTPUT } as const] : told;
-  return notes.length === 0 ? parts : [...parts, { type: 'text', text: notes.join('\n\n').toWellFormed() }];
+  return notes === '' ? parts : [...parts, { type: 'text', text: notes.toWellFormed() }];
+}
+
+function notesOf({ notes }: ToolOutcome): string {
+  // Most have none.
+  if (notes.length === 0) return '';
+  const told = notes.filter((note) => note.forModel === true);
+  return told.map((note) => `[${note.message}]`).join('\n\n');
 }
 
 const KINDS: readonly ContentPart['type'][] = ['text', 'image', 'audio', 'video', 'file', 'resource_link'];

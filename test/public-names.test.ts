@@ -36,9 +36,9 @@ test.each([
   ],
   ['toolonion/adapters/mcp', mcp, 'callToolResult connectTools proxy serveTools toolDefinition'],
   ['toolonion/testing', testing, testingNames],
-  ['toolonion/wire', wire, 'ToolNames anthropic openaiChat'],
-  ['toolonion/wire: anthropic', wire.anthropic, 'calls definitions results'],
-  ['toolonion/wire: openaiChat', wire.openaiChat, 'calls definitions results'],
+  ['toolonion/wire', wire, 'anthropic openaiChat'],
+  ['toolonion/wire: anthropic', wire.anthropic, 'calls definitions replay results'],
+  ['toolonion/wire: openaiChat', wire.openaiChat, 'calls definitions replay results'],
 ])('%s exports these values and no others', (_, exported, names) => {
   expect(Object.keys(exported).sort()).toEqual(names.trim().split(/\s+/));
 });

@@ -1,11 +1,22 @@
 import type { ContentPart, MediaPart } from '../content.ts';
 import { leftOut } from '../for-model.ts';
+import { isPlainObject } from '../json.ts';
 import { base64Of, linkText, mimeTypeOf } from '../media.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
-import type { NameRule, ToolNames } from './names.ts';
-import { definitionsOf, idOf, type ObjectSchema, toldAsText, toldOf, type WireTools } from './wire.ts';
+import { nameRule, type ToolNames } from './names.ts';
+import {
+  definitionsOf,
+  idsOf,
+  type ObjectSchema,
+  type Replayed,
+  replayedOf,
+  requestOf,
+  toldAsText,
+  toldOf,
+  type WireTools,
+} from './wire.ts';
 
 /** A tool, as `tools` of a request has it. */
 export interface AnthropicTool {
@@ -61,7 +72,7 @@ export interface AnthropicToolMessage {
   content: AnthropicToolResult[];
 }
 
-const NAMES: NameRule = { allowed: /^[A-Za-z0-9_-]$/, most: 128 };
+const NAMES = nameRule('A-Za-z0-9_-', 128);
 
 /** Tools for a request. */
 export function definitions(tools: Iterable<ToolSchema>): WireTools<AnthropicTool> {
@@ -79,34 +90,61 @@ const CUT: ReadonlySet<unknown> = new Set(['max_tokens', 'model_context_window_e
  */
 export function calls({ content, stop_reason: reason }: AnthropicReply, names?: ToolNames): ToolCallRequest[] {
   if (typeof content === 'string') return [];
-  const uses = content.filter((block): block is ToolUse => block.type === 'tool_use');
+  const uses = content.filter(isToolUse);
   return uses.map((use) => {
     const { id, name, input } = use;
     const isCut = CUT.has(reason) && use === content.at(-1);
-    return {
-      ...(id !== undefined && { id }),
-      name: names?.meant(name) ?? name,
-      arguments: input,
-      ...(isCut && { truncated: true }),
-    };
+    return requestOf(id, names?.meant(name) ?? name, input, isCut);
   });
+}
+
+/**
+ * A reply as it may stand in the history, where one bad call would have every later request refused: a call without an id of its own has that of
+ * its answer, and arguments that are no object are written as they were understood.
+ *
+ * @param all A result for each of its calls, in their order.
+ * @param names Those that `calls` was given.
+ * @throws TypeError when there are more or fewer.
+ */
+export function replay<Block extends { readonly type: string }>(
+  { content }: { readonly content: readonly Block[] },
+  all: readonly ToolDispatchResult[],
+  names?: ToolNames,
+): { role: 'assistant'; content: Block[] } {
+  const replayed = replayedOf(content.filter(isToolUse).length, all, NAMES, names)[Symbol.iterator]();
+  return {
+    role: 'assistant',
+    content: content.map((block) => (isToolUse(block) ? replayedUse(block, replayed.next().value as Replayed) : block)),
+  };
+}
+
+function replayedUse<Use extends ToolUse>(use: Use, { id, name, input }: Replayed): Use {
+  const isObject = isPlainObject(use.input);
+  if (isObject && use.id === id && use.name === name) return use;
+  return { ...use, id, name, input: isObject ? use.input : input };
+}
+
+function isToolUse<Block extends { readonly type: string }>(block: Block): block is Block & ToolUse {
+  return block.type === 'tool_use';
 }
 
 /** One message with all results of a turn, to be put behind the reply. Media the provider does not take are described, and all media of a failure. */
 export function results(all: readonly ToolDispatchResult[]): AnthropicToolMessage {
-  return { role: 'user', content: all.map(resultOf) };
+  const ids = idsOf(all);
+  return { role: 'user', content: all.map((result, place) => resultOf(result, ids[place] as string)) };
 }
 
-function resultOf(result: ToolDispatchResult): AnthropicToolResult {
+function resultOf(result: ToolDispatchResult, id: string): AnthropicToolResult {
   const { isError } = result;
   // A failure with anything but text is refused.
   const content = isError ? toldAsText(result) : toldOf(result);
-  return {
+  const answer: AnthropicToolResult = {
     type: 'tool_result',
-    tool_use_id: idOf(result),
+    tool_use_id: id,
     content: typeof content === 'string' ? content : content.map(blockOf),
-    ...(isError && { is_error: true }),
   };
+  if (isError) answer.is_error = true;
+  return answer;
 }
 
 function blockOf(part: ContentPart): AnthropicBlock {

@@ -1,4 +1,4 @@
 export * as anthropic from './anthropic.ts';
-export { type NameRule, ToolNames } from './names.ts';
+export type { NameRule, ToolNames } from './names.ts';
 export * as openaiChat from './openai-chat.ts';
 export type { ObjectSchema, WireTools } from './wire.ts';

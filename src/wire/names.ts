@@ -2,10 +2,23 @@ import { createHash } from 'node:crypto';
 
 /** What a provider takes for the name of a tool. */
 export interface NameRule {
-  /** What a character may be. */
-  readonly allowed: RegExp;
+  /** A whole name. */
+  readonly name: RegExp;
+  /** Each character that is none of a name. */
+  readonly others: RegExp;
   /** Characters at most. */
   readonly most: number;
+}
+
+/** @param characters As in the brackets of a regular expression. */
+export function nameRule(characters: string, most: number): NameRule {
+  const name = new RegExp(`^[${characters}]{1,${most}}$`);
+  return { name, others: new RegExp(`[^${characters}]`, 'gu'), most };
+}
+
+/** A name the provider takes, as much like the given one as can be. */
+export function fitting(name: string, rule: NameRule): string {
+  return rule.name.test(name) ? name : name.replaceAll(rule.others, '_').slice(0, rule.most) || 'unnamed';
 }
 
 /** Letters of a digest that keep two names apart which are the same to a provider. */
@@ -21,8 +34,8 @@ export class ToolNames {
     this.#rule = rule;
     const all = [...new Set(names)];
     // Those that fit keep their names, whatever becomes of the others.
-    for (const name of all.filter((each) => this.#fits(each))) this.#add(name, name);
-    for (const name of all.filter((each) => !this.#fits(each))) this.#add(name, this.#made(name));
+    for (const name of all.filter((each) => rule.name.test(each))) this.#add(name, name);
+    for (const name of all.filter((each) => !rule.name.test(each))) this.#add(name, this.#made(name));
   }
 
   /** What a tool is called at the provider. One that is not among them keeps its name. */
@@ -35,10 +48,6 @@ export class ToolNames {
     return this.#tools.get(told) ?? told;
   }
 
-  #fits(name: string): boolean {
-    return name !== '' && name.length <= this.#rule.most && [...name].every((each) => this.#rule.allowed.test(each));
-  }
-
   #add(name: string, told: string): void {
     this.#told.set(name, told);
     this.#tools.set(told, name);
@@ -46,10 +55,10 @@ export class ToolNames {
 
   /** The same for the same name, whatever other tools there are, unless one of them has it. */
   #made(name: string): string {
-    const fitting = [...name].map((each) => (this.#rule.allowed.test(each) ? each : '_')).join('');
+    const start = fitting(name, this.#rule).slice(0, this.#rule.most - DIGEST - 1);
     for (let attempt = 0; ; attempt++) {
       const digest = createHash('sha256').update(`${name}\n${attempt}`).digest('hex').slice(0, DIGEST);
-      const told = `${fitting.slice(0, this.#rule.most - DIGEST - 1)}_${digest}`;
+      const told = `${start}_${digest}`;
       if (!this.#tools.has(told)) return told;
     }
   }

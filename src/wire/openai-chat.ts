@@ -1,8 +1,19 @@
+import { isPlainObject } from '../json.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
-import type { NameRule, ToolNames } from './names.ts';
-import { definitionsOf, failureText, idOf, type ObjectSchema, toldAsText, type WireTools } from './wire.ts';
+import { nameRule, type ToolNames } from './names.ts';
+import {
+  definitionsOf,
+  failureText,
+  idsOf,
+  type ObjectSchema,
+  type Replayed,
+  replayedOf,
+  requestOf,
+  toldAsText,
+  type WireTools,
+} from './wire.ts';
 
 /** A tool, as `tools` of a request has it. */
 export interface ChatTool {
@@ -29,7 +40,7 @@ export interface ChatToolMessage {
   content: string;
 }
 
-const NAMES: NameRule = { allowed: /^[A-Za-z0-9_-]$/, most: 64 };
+const NAMES = nameRule('A-Za-z0-9_-', 64);
 
 /** Tools for a request. */
 export function definitions(tools: Iterable<ToolSchema>): WireTools<ChatTool> {
@@ -51,12 +62,7 @@ export function calls(reply: ChatReply, names?: ToolNames): ToolCallRequest[] {
   return all.map((call, place) => {
     const isCut = reason === 'length' && place === all.length - 1;
     const request = 'custom' in call ? customCall(call.custom) : call.function;
-    return {
-      ...(call.id !== undefined && { id: call.id }),
-      name: names?.meant(request.name) ?? request.name,
-      arguments: request.arguments,
-      ...(isCut && { truncated: true }),
-    };
+    return requestOf(call.id, names?.meant(request.name) ?? request.name, request.arguments, isCut);
   });
 }
 
@@ -64,10 +70,52 @@ function customCall({ name, input }: { readonly name: string; readonly input: st
   return { name, arguments: { input } };
 }
 
+/**
+ * The message of a reply as it may stand in the history, where one bad call would have every later request refused: a call without an id of its
+ * own has that of its answer, and arguments that are no JSON object are written as they were understood. The message itself where
+ * nothing is to be changed.
+ *
+ * @param all A result for each of its calls, in their order.
+ * @param names Those that `calls` was given.
+ * @throws TypeError when there are more or fewer.
+ */
+export function replay<Message extends ChatMessage>(
+  message: Message,
+  all: readonly ToolDispatchResult[],
+  names?: ToolNames,
+): Message {
+  const before = message.tool_calls ?? [];
+  const replayed = replayedOf(before.length, all, NAMES, names);
+  const after = before.map((call, place) => replayedCall(call, replayed[place] as Replayed));
+  return after.every((call, place) => call === before[place]) ? message : { ...message, tool_calls: after };
+}
+
+function replayedCall(call: ChatToolCall, { id, name, input }: Replayed): ChatToolCall {
+  if ('custom' in call)
+    return call.id === id && call.custom.name === name ? call : { ...call, id, custom: { ...call.custom, name } };
+  const { function: asked } = call;
+  if (call.id === id && asked.name === name && isObjectText(asked.arguments)) return call;
+  const text = isObjectText(asked.arguments) ? asked.arguments : JSON.stringify(input);
+  return { ...call, id, function: { ...asked, name, arguments: text } };
+}
+
+function isObjectText(text: unknown): boolean {
+  try {
+    return typeof text === 'string' && isPlainObject(JSON.parse(text));
+  } catch {
+    return false;
+  }
+}
+
 /** A message for each result, to be put behind the reply. Failures say so in their text, and media are described: there is no other way here. */
 export function results(all: readonly ToolDispatchResult[]): ChatToolMessage[] {
-  return all.map((result) => {
+  const ids = idsOf(all);
+  return all.map((result, place) => {
     const text = toldAsText(result);
-    return { role: 'tool', tool_call_id: idOf(result), content: result.isError ? failureText(text) : text };
+    return {
+      role: 'tool',
+      tool_call_id: ids[place] as string,
+      content: result.isError ? failureText(text) : text,
+    };
   });
 }

@@ -1,10 +1,11 @@
 import { type Content, textOf } from '../content.ts';
-import { type ForModelOptions, forModel } from '../for-model.ts';
-import { cloneJson, type JsonValue } from '../json.ts';
+import { toldContent } from '../for-model.ts';
+import { cloneJson, isPlainObject, type JsonObject, type JsonValue } from '../json.ts';
 import { linkText } from '../media.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
+import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
-import { type NameRule, ToolNames } from './names.ts';
+import { fitting, type NameRule, ToolNames } from './names.ts';
 
 /** Tools as a provider is told of them, and their names there. */
 export interface WireTools<Definition> {
@@ -44,21 +45,65 @@ function schemaOf({ inputSchema }: ToolSchema): ObjectSchema {
  *
  * @throws the signal of a runtime's own interrupt: such a call has no answer.
  */
-export function toldOf(result: ToolDispatchResult, options?: ForModelOptions): Content {
+export function toldOf(result: ToolDispatchResult, accepts?: readonly string[]): Content {
   if (result.control?.type === 'interrupt') throw result.control.signal;
-  return forModel(result, options);
+  return toldContent(result, accepts);
 }
+
+const LINKS = ['resource_link'];
 
 /** The same as text, with media described, for where only text is taken. */
 export function toldAsText(result: ToolDispatchResult): string {
-  const content = toldOf(result, { accepts: ['resource_link'] });
+  const content = toldOf(result, LINKS);
   if (typeof content === 'string') return content;
   return content.map((part) => (part.type === 'resource_link' ? linkText(part) : textOf([part]))).join('\n');
 }
 
-/** The id a provider wants its answer under: the one it sent. */
-export function idOf({ requested, toolCallId }: ToolDispatchResult): string {
-  return requested.id || toolCallId;
+/** The ids a provider wants its answers under: those it sent. A call that had none, or that of a call before it, has the one it was given. */
+export function idsOf(all: readonly ToolDispatchResult[]): readonly string[] {
+  // Most turns have one call.
+  const seen = all.length > 1 ? new Set<string>() : undefined;
+  return all.map(({ requested: { id }, toolCallId }) => {
+    const told = id && seen?.has(id) !== true ? id : toolCallId;
+    seen?.add(told);
+    return told;
+  });
+}
+
+/** A call for the dispatcher. Written without spreads, which cost several times as much. */
+export function requestOf(id: string | undefined, name: string, given: unknown, isCut: boolean): ToolCallRequest {
+  if (isCut)
+    return id === undefined
+      ? { name, arguments: given, truncated: true }
+      : { id, name, arguments: given, truncated: true };
+  return id === undefined ? { name, arguments: given } : { id, name, arguments: given };
+}
+
+/** A call as it may be put back into the history. */
+export interface Replayed {
+  readonly id: string;
+  readonly name: string;
+  /** The arguments, as they were understood. */
+  readonly input: JsonObject;
+}
+
+/** @throws TypeError when there is not a result for each call. */
+export function replayedOf(
+  count: number,
+  all: readonly ToolDispatchResult[],
+  rule: NameRule,
+  names?: ToolNames,
+): readonly Replayed[] {
+  if (all.length !== count)
+    throw new TypeError(
+      `replay: takes a result for each call of the reply, which has ${count}, but got ${all.length}.`,
+    );
+  const ids = idsOf(all);
+  return all.map(({ requested: { name, input } }, place) => ({
+    id: ids[place] as string,
+    name: fitting(names?.told(name) ?? name, rule),
+    input: isPlainObject(input) ? input : {},
+  }));
 }
 
 /** Where a provider has no flag for failures, the text says so. */

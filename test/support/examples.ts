@@ -89,13 +89,17 @@ export class Programs {
   async run(): Promise<ReadonlyMap<Example, Finished>> {
     const done = new Map<Example, Finished>();
     const waiting = this.#examples.filter(({ runs }) => runs);
-    const built = join(this.#directory, 'node_modules', 'toolonion', relative(root, this.#directory));
-    async function work(): Promise<void> {
+    const work = async () => {
       for (let example = waiting.shift(); example !== undefined; example = waiting.shift())
-        done.set(example, await runNode([join(built, `${example.file}.mjs`)], { cwd: root }));
-    }
+        done.set(example, await this.runOne(example));
+    };
     await Promise.all([work(), work()]);
     return done;
+  }
+
+  runOne(example: Example, env: NodeJS.ProcessEnv = process.env): Promise<Finished> {
+    const built = join(this.#directory, 'node_modules', 'toolonion', relative(root, this.#directory));
+    return runNode([join(built, `${example.file}.mjs`)], { cwd: root, env });
   }
 
   remove(): Promise<void> {

@@ -8,12 +8,13 @@ import {
   defineTool,
   describePart,
   forModel,
+  isPlainObject,
   type MediaPart,
   ToolFailure,
   ToolOutput,
 } from 'toolonion';
 import { anthropic, openaiChat } from 'toolonion/wire';
-import { type Answer, SHAPES, worker } from './shapes.ts';
+import { type Answer, type Sent, SHAPES, worker } from './shapes.ts';
 
 const RUNS = { numRuns: 2000 };
 
@@ -174,15 +175,66 @@ describe.each(SHAPES)('$title', (shape) => {
     expect(answer.content).toBe(answer.isError === undefined ? `Error: ${text}` : text);
   });
 
-  test('answers calls of one id each under it, in the order of the calls', async () => {
+  test('tells calls of one id apart, in the order of the calls', async () => {
     const dispatcher = worker(({ text }: { text: string }) => text);
     const requests = ['a', 'b', 'c'].map((text) => ({ id: 'same', name: 'work', input: { text } }));
-    const answers = shape.results(await dispatcher.dispatchAll(shape.calls(requests)));
-    expect(answers.map(({ id, content }) => [id, content])).toEqual([
+    const results = await dispatcher.dispatchAll(shape.calls(requests));
+    const [, second, third] = results.map(({ toolCallId }) => toolCallId);
+    expect(shape.results(results).map((each) => [each.id, each.content])).toEqual([
       ['same', 'a'],
-      ['same', 'b'],
-      ['same', 'c'],
+      [second, 'b'],
+      [third, 'c'],
     ]);
+  });
+
+  test('keeps a reply in the history as it was, where nothing is wrong with it', async () => {
+    const dispatcher = worker(() => 'Done.');
+    const sent = fc.uniqueArray(
+      fc.record({ id: fc.string({ minLength: 1 }), name: fc.constantFrom('work', 'other'), input }),
+      { selector: (call) => call.id, maxLength: 4 },
+    );
+    const check = async (calls: { id: string; name: string; input: Record<string, unknown> }[]) => {
+      const results = await dispatcher.dispatchAll(shape.calls(calls));
+      expect(JSON.stringify(shape.replay(deepFreeze(calls) as typeof calls, results))).toBe(JSON.stringify(calls));
+    };
+    await fc.assert(fc.asyncProperty(sent, check), RUNS);
+  });
+
+  test('mends a reply for the history, whatever is wrong with it, so that each of its calls has its answer', async () => {
+    const dispatcher = worker(() => 'Done.');
+    const wrong = fc.constantFrom<unknown>(undefined, null, 'text', '{"a":', [], 7, true, { a: 1 });
+    const sent = fc.array(fc.record({ id: fc.constantFrom(undefined, '', 'a', 'b'), name: toolName, input: wrong }), {
+      maxLength: 4,
+    });
+    const check = async (calls: { id: string | undefined; name: string; input: unknown }[]) => {
+      const asSent = deepFreeze(calls) as unknown as Sent[];
+      const results = await dispatcher.dispatchAll(shape.calls(asSent));
+      const kept = shape.replay(asSent, results);
+      const ids = kept.map((call) => call.id as string);
+      expect(ids).toEqual(shape.results(results).map((answer) => answer.id));
+      expect([new Set(ids).size, ids.includes('')]).toEqual([calls.length, false]);
+      for (const [place, { name, input: given }] of kept.entries()) {
+        expect(name).toMatch(shape.name);
+        expect(given).toEqual(isPlainObject(calls[place]?.input) ? calls[place]?.input : {});
+      }
+    };
+    await fc.assert(fc.asyncProperty(sent, check), RUNS);
+  });
+
+  test('puts names back as they were told', async () => {
+    const dispatcher = worker(() => 'Done.');
+    const { names } = shape.define([{ name: 'a.b', description: '', inputSchema: {} }]);
+    const sent = [{ id: 'a', name: names.told('a.b'), input: {} }];
+    const results = await dispatcher.dispatchAll(shape.calls(sent, names));
+    expect(results[0]?.requested.name).toBe('a.b');
+    expect(shape.replay(sent, results, names)).toEqual(sent);
+  });
+
+  test('refuses to mend a reply with the results of another', async () => {
+    const results = await worker(() => 'Done.').dispatchAll([{ name: 'work' }]);
+    expect(() => shape.replay([], results)).toThrow(
+      new TypeError('replay: takes a result for each call of the reply, which has 0, but got 1.'),
+    );
   });
 
   test('gives a call without id the one its result has', async () => {

@@ -15,6 +15,8 @@ export interface Shape {
   define(tools: Iterable<ToolSchema>): { readonly tools: readonly Defined[]; readonly names: ToolNames };
   /** The calls of a reply, and the reply as the provider would send it. */
   calls(requests: readonly Sent[], names?: ToolNames, isCut?: boolean): ToolCallRequest[];
+  /** The calls of a reply as it is put back. */
+  replay(requests: readonly Sent[], all: readonly ToolDispatchResult[], names?: ToolNames): readonly Sent[];
   results(all: readonly ToolDispatchResult[]): readonly Answer[];
 }
 
@@ -46,14 +48,16 @@ export const SHAPES: readonly Shape[] = [
       const { tools: made, names } = openaiChat.definitions(tools);
       return { tools: made.map(({ function: { parameters, ...told } }) => ({ ...told, schema: parameters })), names };
     },
-    calls(requests, names, isCut = false) {
-      const tool_calls = requests.map(({ id, name, input }) => ({
-        ...(id !== undefined && { id }),
-        type: 'function' as const,
-        function: { name, arguments: JSON.stringify(input) },
-      }));
-      return openaiChat.calls({ finish_reason: isCut ? 'length' : 'tool_calls', message: { tool_calls } }, names);
-    },
+    calls: (requests, names, isCut = false) =>
+      openaiChat.calls({ finish_reason: isCut ? 'length' : 'tool_calls', message: chatMessage(requests) }, names),
+    replay: (requests, all, names) =>
+      openaiChat
+        .replay(chatMessage(requests), all, names)
+        .tool_calls.map(({ id, function: { name, arguments: text } }) => ({
+          ...(id !== undefined && { id }),
+          name,
+          input: JSON.parse(text),
+        })),
     results: (all) =>
       openaiChat.results(all).map(({ tool_call_id: id, content }) => ({ id, content, isError: undefined })),
   },
@@ -64,10 +68,10 @@ export const SHAPES: readonly Shape[] = [
       const { tools: made, names } = anthropic.definitions(tools);
       return { tools: made.map(({ input_schema, ...told }) => ({ ...told, schema: input_schema })), names };
     },
-    calls(requests, names, isCut = false) {
-      const content = requests.map((request) => ({ type: 'tool_use', ...request }));
-      return anthropic.calls({ content, stop_reason: isCut ? 'max_tokens' : 'tool_use' }, names);
-    },
+    calls: (requests, names, isCut = false) =>
+      anthropic.calls({ content: toolUses(requests), stop_reason: isCut ? 'max_tokens' : 'tool_use' }, names),
+    replay: (requests, all, names) =>
+      anthropic.replay({ content: toolUses(requests) }, all, names).content.map(({ type: _, ...call }) => call),
     results: (all) =>
       anthropic.results(all).content.map(({ tool_use_id: id, content, is_error = false }) => ({
         id,
@@ -76,6 +80,19 @@ export const SHAPES: readonly Shape[] = [
       })),
   },
 ];
+
+function chatMessage(requests: readonly Sent[]) {
+  const tool_calls = requests.map(({ id, name, input }) => ({
+    ...(id !== undefined && { id }),
+    type: 'function' as const,
+    function: { name, arguments: JSON.stringify(input) },
+  }));
+  return { tool_calls };
+}
+
+function toolUses(requests: readonly Sent[]) {
+  return requests.map((request) => ({ type: 'tool_use', ...request }));
+}
 
 /** A dispatcher with one tool, `work`, which gives what it is told to. */
 export function worker(execute: (input: never) => unknown) {

@@ -1,0 +1,45 @@
+import { anthropic, openaiChat } from '../src/wire/index.ts';
+import { compare } from './compare.ts';
+import { floor } from './floor.ts';
+import { scenarioOf, TOOLS } from './scenario.ts';
+import { printTable, ratioCell } from './table.ts';
+
+const input = { city: 'Oslo', days: 3, units: 'metric' };
+const text = JSON.stringify(input);
+
+/** What it costs to put a call and its result into a provider's shape, as a ratio to the floor's dispatch of that call. */
+export async function wireTimes(rounds: number, repeats: number): Promise<void> {
+  const schema = { name: 'weather', description: 'Tells the weather.', inputSchema: { type: 'object' } };
+  const dispatch = floor(scenarioOf(TOOLS['synchronous'] as never));
+  const request = { id: 'call_1', name: 'weather', arguments: text };
+  const result = await dispatch(request);
+  const choice = {
+    finish_reason: 'tool_calls',
+    message: {
+      tool_calls: [{ id: 'call_1', type: 'function' as const, function: { name: 'weather', arguments: text } }],
+    },
+  };
+  const message = { stop_reason: 'tool_use', content: [{ type: 'tool_use', id: 'call_1', name: 'weather', input }] };
+  const { names: chatNames } = openaiChat.definitions([schema]);
+  const { names } = anthropic.definitions([schema]);
+  const { ratios } = await compare(
+    [
+      () => dispatch(request),
+      () => [openaiChat.calls(choice, chatNames), openaiChat.results([result])],
+      () => openaiChat.replay(choice.message, [result], chatNames),
+      () => [anthropic.calls(message, names), anthropic.results([result])],
+      () => anthropic.replay(message, [result], names),
+    ],
+    repeats,
+    rounds,
+  );
+  const [, chat, chatReplay, messages, messagesReplay] = ratios.map(ratioCell);
+  printTable(
+    'Shapes of providers: × the floor’s dispatch of the call, by a tool that answers at once',
+    ['shape', 'call and result', 'replay'],
+    [
+      ['openaiChat', chat ?? '', chatReplay ?? ''],
+      ['anthropic', messages ?? '', messagesReplay ?? ''],
+    ],
+  );
+}

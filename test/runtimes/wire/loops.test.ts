@@ -1,0 +1,102 @@
+// The agents of the examples, with the providers' own packages, against servers that refuse what the providers refuse.
+
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Example, fileOf, Programs } from '../../support/examples.ts';
+import { readPage, root } from '../../support/pages.ts';
+import { PROVIDERS, Stub, type Turn } from './providers.ts';
+
+const SHAPES = [
+  ['openaiChat', 'openai-chat'],
+  ['anthropic', 'anthropic'],
+] as const;
+
+const examples = SHAPES.map(([, file]): Example => {
+  const place = `docs/examples/wire/${file}.ts`;
+  return { place, page: place, line: 1, file: fileOf(place), code: readPage(place), runs: true, prints: undefined };
+});
+let programs: Programs;
+
+beforeAll(async () => {
+  programs = await Programs.compile(examples, `${root}/test/runtimes`);
+}, 120_000);
+
+afterAll(() => programs.remove());
+
+test('every agent compiles, and takes less than 40 lines', () => {
+  expect(programs.errors).toEqual([]);
+  for (const { code } of examples) expect(code.trimEnd().split('\n').length).toBeLessThan(40);
+});
+
+const city = (id: string, text: string, name = 'weather') => ({ id, name, text });
+
+describe.each(SHAPES)('%s', (shape, file) => {
+  const example = examples.find(({ place }) => place.endsWith(`/${file}.ts`)) as Example;
+
+  async function run(script: readonly Turn[]) {
+    const stub = new Stub(PROVIDERS[shape], script);
+    const url = await stub.listen();
+    const env = {
+      ...process.env,
+      OPENAI_API_KEY: 'none',
+      OPENAI_BASE_URL: `${url}/v1`,
+      ANTHROPIC_API_KEY: 'none',
+      ANTHROPIC_BASE_URL: url,
+    };
+    try {
+      const { code, stdout, stderr } = await programs.runOne(example, env);
+      return {
+        code,
+        stdout,
+        stderr: code === 0 ? '' : stderr,
+        refused: stub.refused,
+        told: JSON.stringify(stub.seen.at(-1)),
+      };
+    } finally {
+      stub.close();
+    }
+  }
+
+  test('two calls of a turn are answered, a wrong one is put right', async () => {
+    const { told, ...rest } = await run([
+      [city('c1', '{"city":"Oslo"}'), city('c2', '{"town":"Bergen"}')],
+      [city('c3', '{"city":"Bergen"}')],
+      'Sunny in both.',
+    ]);
+    expect(rest).toEqual({ code: 0, stdout: 'Sunny in both.\n', stderr: '', refused: [] });
+    expect(told).toContain('Sunny in Oslo.');
+    expect(told).toContain('Sunny in Bergen.');
+    expect(told).toContain('town');
+  });
+
+  test.each<[what: string, script: readonly Turn[]]>([
+    ['arguments that are no JSON', [[city('c1', '{"city":"Os')], 'Well.']],
+    ['arguments that are no object', [[city('c1', '["Oslo"]')], 'Well.']],
+    ['no arguments', [[city('c1', '')], 'Well.']],
+    ['a call without an id', [[city('', '{"city":"Oslo"}')], 'Well.']],
+    ['calls with one id', [[city('c1', '{"city":"Oslo"}'), city('c1', '{"city":"Bergen"}')], 'Well.']],
+    ['a name that is none', [[city('c1', '{}', 'the weather, please')], 'Well.']],
+    ['a call of nothing', [[city('', '{"a":1}', '')], 'Well.']],
+  ])('%s leaves a history the provider takes', async (_, script) => {
+    const { told: __, ...rest } = await run(script);
+    expect(rest).toEqual({ code: 0, stdout: 'Well.\n', stderr: '', refused: [] });
+  });
+
+  test('a history with a call that has no answer would be refused here', () => {
+    const { tools, messages } = unanswered(shape);
+    expect(() => PROVIDERS[shape].check({ tools, messages })).toThrow();
+  });
+});
+
+function unanswered(shape: keyof typeof PROVIDERS) {
+  const call = { type: 'tool_use', id: 'c1', name: 'weather', input: {} };
+  const chatCall = { id: 'c1', type: 'function', function: { name: 'weather', arguments: '{}' } };
+  const reply = shape === 'anthropic' ? { content: [call] } : { content: null, tool_calls: [chatCall] };
+  return {
+    tools: [],
+    messages: [
+      { role: 'user', content: 'a' },
+      { role: 'assistant', ...reply },
+      { role: 'user', content: 'b' },
+    ],
+  };
+}

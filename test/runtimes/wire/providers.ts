@@ -1,0 +1,166 @@
+// Providers without a network: they answer as scripted, and refuse what the real ones refuse.
+
+import { createServer, type Server } from 'node:http';
+import { expect } from '@jest/globals';
+
+type Json = Record<string, unknown>;
+
+/** A call of the script. Its arguments are text, which need not be JSON. */
+export interface ScriptedCall {
+  readonly id: string;
+  readonly name: string;
+  readonly text: string;
+}
+
+/** A reply: calls, or the last word. */
+export type Turn = string | readonly ScriptedCall[];
+
+/** What there is of a provider, for the server. */
+interface Provider {
+  readonly path: string;
+  /** Throws where the real one would refuse the request. */
+  check(request: Json): void;
+  reply(turn: Turn): Json;
+}
+
+const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+
+export const PROVIDERS = {
+  openaiChat: {
+    path: '/v1/chat/completions',
+    check({ tools, messages }) {
+      for (const { type, function: told } of tools as { type: string; function: Json }[])
+        checkTool(type, told, 'parameters');
+      let open: unknown[] = [];
+      for (const { role, tool_calls, tool_call_id, content } of messages as Json[]) {
+        if (role === 'tool') {
+          expect(open).toContain(tool_call_id);
+          expect(content).toEqual(expect.any(String));
+          open = open.filter((id) => id !== tool_call_id);
+        } else expect(open).toEqual([]);
+        for (const { id, function: asked } of (tool_calls ?? []) as {
+          id: string;
+          function: { name: string; arguments: string };
+        }[]) {
+          expect(id).not.toBe('');
+          expect(open).not.toContain(id);
+          expect(asked.name).toMatch(NAME);
+          expect(JSON.parse(asked.arguments)).toEqual(expect.any(Object));
+          open.push(id);
+        }
+      }
+      expect(open).toEqual([]);
+    },
+    reply(turn) {
+      const tool_calls =
+        typeof turn === 'string'
+          ? []
+          : turn.map(({ id, name, text }) => ({ id, type: 'function', function: { name, arguments: text } }));
+      const message = typeof turn === 'string' ? { content: turn } : { content: null, tool_calls };
+      const finish_reason = typeof turn === 'string' ? 'stop' : 'tool_calls';
+      return {
+        id: 'r',
+        object: 'chat.completion',
+        choices: [{ index: 0, finish_reason, message: { role: 'assistant', ...message } }],
+      };
+    },
+  },
+  anthropic: {
+    path: '/v1/messages',
+    check({ tools, messages }) {
+      for (const { name, description, input_schema } of tools as Json[])
+        checkTool('function', { name, description, input_schema }, 'input_schema');
+      let open: unknown[] = [];
+      for (const [place, { role, content }] of (messages as { role: string; content: string | Json[] }[]).entries()) {
+        expect(role).toBe(place % 2 === 0 ? 'user' : 'assistant');
+        const blocks = typeof content === 'string' ? [] : content;
+        const answered = blocks.filter(({ type }) => type === 'tool_result');
+        expect(answered.map(({ tool_use_id }) => tool_use_id)).toEqual(open);
+        for (const { content: told } of answered) expect(told).not.toEqual([]);
+        const uses = blocks.filter(({ type }) => type === 'tool_use');
+        for (const { id, name, input } of uses) {
+          expect(id).toMatch(/^[a-zA-Z0-9_-]+$/);
+          expect(name).toMatch(NAME);
+          expect([input, Array.isArray(input)]).toEqual([expect.any(Object), false]);
+        }
+        open = uses.map(({ id }) => id);
+        expect(new Set(open).size).toBe(open.length);
+      }
+      expect(open).toEqual([]);
+    },
+    reply(turn) {
+      const content =
+        typeof turn === 'string'
+          ? [{ type: 'text', text: turn }]
+          : turn.map(({ id, name, text }) => ({ type: 'tool_use', id, name, input: inputOf(text) }));
+      const stop_reason = typeof turn === 'string' ? 'end_turn' : 'tool_use';
+      return {
+        id: 'r',
+        type: 'message',
+        role: 'assistant',
+        model: 'm',
+        content,
+        stop_reason,
+        usage: { input_tokens: 1, output_tokens: 1 },
+      };
+    },
+  },
+} satisfies Record<string, Provider>;
+
+/** What a model wrote, parsed where it can be. */
+function inputOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function checkTool(type: unknown, told: Json, schema: string): void {
+  expect([type, Object.keys(told).sort()]).toEqual(['function', ['description', 'name', schema].sort()]);
+  expect(told['name']).toMatch(NAME);
+  expect(told[schema]).toMatchObject({ type: 'object' });
+}
+
+/** A provider at an address of this machine. */
+export class Stub {
+  /** The messages of each request. */
+  readonly seen: Json[][] = [];
+  /** Why requests were refused. */
+  readonly refused: string[] = [];
+  readonly #server: Server;
+
+  constructor({ path, check, reply }: Provider, script: readonly Turn[]) {
+    const turns = [...script];
+    this.#server = createServer(async (request, response) => {
+      const pieces: Buffer[] = [];
+      for await (const piece of request) pieces.push(piece);
+      let status = 200;
+      let answer: Json;
+      try {
+        expect(request.url).toBe(path);
+        const asked = JSON.parse(Buffer.concat(pieces).toString('utf8')) as Json;
+        this.seen.push(asked['messages'] as Json[]);
+        check(asked);
+        answer = reply(turns.shift() ?? 'The script is over.');
+      } catch (error) {
+        status = 400;
+        this.refused.push(String((error as Error).message));
+        answer = { type: 'error', error: { type: 'invalid_request_error', message: 'Refused.' } };
+      }
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+    });
+  }
+
+  /** @returns Its address. */
+  async listen(): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    const address = this.#server.address();
+    return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : ''}`;
+  }
+
+  close(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+}
