@@ -1,4 +1,4 @@
-import { anthropic, openaiChat } from '../src/wire/index.ts';
+import { anthropic, openaiChat, openaiResponses } from '../src/wire/index.ts';
 import { compare } from './compare.ts';
 import { floor } from './floor.ts';
 import { scenarioOf, TOOLS } from './scenario.ts';
@@ -19,6 +19,7 @@ export async function wireTimes(rounds: number, repeats: number): Promise<void> 
       tool_calls: [{ id: 'call_1', type: 'function' as const, function: { name: 'weather', arguments: text } }],
     },
   };
+  const response = { output: [{ type: 'function_call', call_id: 'call_1', name: 'weather', arguments: text }] };
   const message = { stop_reason: 'tool_use', content: [{ type: 'tool_use', id: 'call_1', name: 'weather', input }] };
   const { names: chatNames } = openaiChat.definitions([schema]);
   const { names } = anthropic.definitions([schema]);
@@ -27,19 +28,21 @@ export async function wireTimes(rounds: number, repeats: number): Promise<void> 
       () => dispatch(request),
       () => [openaiChat.calls(choice, chatNames), openaiChat.results([result])],
       () => openaiChat.replay(choice.message, [result], chatNames),
+      () => [openaiResponses.calls(response, chatNames), openaiResponses.results([result], response)],
+      () => openaiResponses.replay(response, [result], chatNames),
       () => [anthropic.calls(message, names), anthropic.results([result])],
       () => anthropic.replay(message, [result], names),
     ],
     repeats,
     rounds,
   );
-  const [, chat, chatReplay, messages, messagesReplay] = ratios.map(ratioCell);
+  const cells = ratios.map(ratioCell);
   printTable(
     'Shapes of providers: × the floor’s dispatch of the call, by a tool that answers at once',
     ['shape', 'call and result', 'replay'],
-    [
-      ['openaiChat', chat ?? '', chatReplay ?? ''],
-      ['anthropic', messages ?? '', messagesReplay ?? ''],
-    ],
+    ['openaiChat', 'openaiResponses', 'anthropic'].map((shape, place) => [
+      shape,
+      ...cells.slice(1 + 2 * place, 3 + 2 * place),
+    ]),
   );
 }

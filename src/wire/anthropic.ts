@@ -1,10 +1,11 @@
 import type { ContentPart, MediaPart } from '../content.ts';
 import { leftOut } from '../for-model.ts';
 import { isPlainObject } from '../json.ts';
-import { base64Of, linkText, mimeTypeOf } from '../media.ts';
+import { linkText } from '../media.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
+import { type ImageType, type PDF, type Shown, shownMedia } from './media.ts';
 import { nameRule, type ToolNames } from './names.ts';
 import {
   definitionsOf,
@@ -38,25 +39,25 @@ interface ToolUse {
   readonly input: unknown;
 }
 
-const IMAGES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'] as const;
-const PDF = 'application/pdf';
 /** Characters of a document's title; more are refused. */
 const LONGEST_TITLE = 500;
 
-type ImageType = (typeof IMAGES)[number];
+interface InlineSource<MediaType> {
+  type: 'base64';
+  media_type: MediaType;
+  data: string;
+}
+
+interface UrlSource {
+  type: 'url';
+  url: string;
+}
 
 /** A piece of an answer. */
 export type AnthropicBlock =
   | { type: 'text'; text: string }
-  | {
-      type: 'image';
-      source: { type: 'base64'; media_type: ImageType; data: string } | { type: 'url'; url: string };
-    }
-  | {
-      type: 'document';
-      source: { type: 'base64'; media_type: typeof PDF; data: string } | { type: 'url'; url: string };
-      title?: string;
-    };
+  | { type: 'image'; source: InlineSource<ImageType> | UrlSource }
+  | { type: 'document'; source: InlineSource<typeof PDF> | UrlSource; title?: string };
 
 /** The answer to a call. */
 export interface AnthropicToolResult {
@@ -150,25 +151,19 @@ function resultOf(result: ToolDispatchResult, id: string): AnthropicToolResult {
 function blockOf(part: ContentPart): AnthropicBlock {
   if (part.type === 'text') return { type: 'text', text: part.text };
   if (part.type === 'resource_link') return { type: 'text', text: linkText(part) };
-  return mediaBlock(part) ?? { type: 'text', text: leftOut(part) };
+  return mediaBlock(part);
 }
 
-/** Undefined where the provider takes no such thing. */
-function mediaBlock(part: MediaPart): AnthropicBlock | undefined {
-  const { type, url = '', name } = part;
-  const mimeType = mimeTypeOf(part);
-  const data = base64Of(part);
-  const isAtAddress = data === undefined && /^https:/i.test(url) && URL.canParse(url);
-  if (type === 'image' && isAtAddress && (mimeType === undefined || isImageType(mimeType)))
-    return { type, source: { type: 'url', url } };
-  if (data !== undefined && isImageType(mimeType))
-    return { type: 'image', source: { type: 'base64', media_type: mimeType, data } };
-  if (mimeType !== PDF || (data === undefined && !isAtAddress)) return undefined;
-  const source =
-    data === undefined ? ({ type: 'url', url } as const) : ({ type: 'base64', media_type: PDF, data } as const);
-  return { type: 'document', source, ...(name?.trim() && { title: name.slice(0, LONGEST_TITLE) }) };
+function mediaBlock(part: MediaPart): AnthropicBlock {
+  const media = shownMedia(part);
+  if (media === undefined) return { type: 'text', text: leftOut(part) };
+  if (media.type === 'image') return { type: 'image', source: sourceOf(media) };
+  const title = part.name?.trim() && part.name.slice(0, LONGEST_TITLE);
+  return { type: 'document', source: sourceOf(media), ...(title && { title }) };
 }
 
-function isImageType(mimeType: string | undefined): mimeType is ImageType {
-  return IMAGES.some((type) => type === mimeType);
+function sourceOf<MediaType extends string>(media: Shown<MediaType>): InlineSource<MediaType> | UrlSource {
+  return media.data === undefined
+    ? { type: 'url', url: media.url }
+    : { type: 'base64', media_type: media.mimeType, data: media.data };
 }

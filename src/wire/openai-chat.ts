@@ -1,4 +1,3 @@
-import { isPlainObject } from '../json.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
@@ -7,6 +6,7 @@ import {
   definitionsOf,
   failureText,
   idsOf,
+  isObjectText,
   type ObjectSchema,
   type Replayed,
   replayedOf,
@@ -97,14 +97,6 @@ function replayedCall(call: ChatToolCall, { id, name, input }: Replayed): ChatTo
   if (call.id === id && asked.name === name && isObjectText(asked.arguments)) return call;
   const text = isObjectText(asked.arguments) ? asked.arguments : JSON.stringify(input);
   return { ...call, id, function: { ...asked, name, arguments: text } };
-}
-
-function isObjectText(text: unknown): boolean {
-  try {
-    return typeof text === 'string' && isPlainObject(JSON.parse(text));
-  } catch {
-    return false;
-  }
 }
 
 /** A message for each result, to be put behind the reply. Failures say so in their text, and media are described: there is no other way here. */

@@ -88,6 +88,12 @@ export interface Replayed {
 }
 
 /** @throws TypeError when there is not a result for each call. */
+export function checkCount(by: string, count: number, all: readonly ToolDispatchResult[]): void {
+  if (all.length !== count)
+    throw new TypeError(`${by}: takes a result for each call of the reply, which has ${count}, but got ${all.length}.`);
+}
+
+/** @throws TypeError when there is not a result for each call. */
 export function replayedOf(
   count: number,
   all: readonly ToolDispatchResult[],
@@ -104,6 +110,15 @@ export function replayedOf(
     name: fitting(names?.told(name) ?? name, rule),
     input: isPlainObject(input) ? input : {},
   }));
+}
+
+/** Whether text is the JSON of an object. */
+export function isObjectText(text: unknown): boolean {
+  try {
+    return typeof text === 'string' && isPlainObject(JSON.parse(text));
+  } catch {
+    return false;
+  }
 }
 
 /** Where a provider has no flag for failures, the text says so. */

@@ -13,7 +13,7 @@ import {
   ToolFailure,
   ToolOutput,
 } from 'toolonion';
-import { anthropic, openaiChat } from 'toolonion/wire';
+import { anthropic, openaiChat, openaiResponses } from 'toolonion/wire';
 import { type Answer, type Sent, SHAPES, worker } from './shapes.ts';
 
 const RUNS = { numRuns: 2000 };
@@ -370,6 +370,97 @@ describe('what a result may hold', () => {
     const dispatcher = worker(() => ToolOutput.success([part]));
     const { content } = anthropic.results(await dispatcher.dispatchAll([{ name: 'work' }]));
     expect(content[0]?.content).toEqual([block]);
+  });
+});
+
+describe('what a response may hold', () => {
+  const pixel = Buffer.from('pixel').toString('base64');
+  const address = 'https://example.com/a';
+
+  test.each<[what: string, part: ContentPart, told: unknown]>([
+    [
+      'a picture',
+      { type: 'image', mimeType: 'image/png', data: pixel },
+      { type: 'input_image', image_url: `data:image/png;base64,${pixel}`, detail: 'auto' },
+    ],
+    [
+      'a picture somewhere',
+      { type: 'image', url: address },
+      { type: 'input_image', image_url: address, detail: 'auto' },
+    ],
+    [
+      'a document',
+      { type: 'file', mimeType: 'application/pdf', data: pixel, name: 'a.pdf' },
+      { type: 'input_file', file_data: `data:application/pdf;base64,${pixel}`, filename: 'a.pdf' },
+    ],
+    [
+      'a document without a name',
+      { type: 'file', mimeType: 'application/pdf', data: pixel },
+      { type: 'input_file', file_data: `data:application/pdf;base64,${pixel}`, filename: 'document.pdf' },
+    ],
+    [
+      'a document somewhere',
+      { type: 'file', mimeType: 'application/pdf', url: address },
+      { type: 'input_file', file_url: address },
+    ],
+    [
+      'a sound',
+      { type: 'audio', mimeType: 'audio/wav', data: pixel },
+      { type: 'input_text', text: '[audio of 5 bytes (audio/wav) left out: it cannot be shown here.]' },
+    ],
+    ['a link', { type: 'resource_link', uri: 'note://1' }, { type: 'input_text', text: 'note://1' }],
+  ])('openaiResponses: %s', async (_, part, told) => {
+    const dispatcher = worker(() => ToolOutput.success([part]));
+    const output = [{ type: 'function_call', call_id: 'a', name: 'work', arguments: '{}' }];
+    const results = await dispatcher.dispatchAll(openaiResponses.calls({ output }));
+    expect(openaiResponses.results(results, { output })).toEqual([
+      { type: 'function_call_output', call_id: 'a', output: [told] },
+    ]);
+  });
+
+  test('openaiResponses: calls of custom tools, of namespaces and of programs are answered as what they are', async () => {
+    const output = [
+      { type: 'reasoning', id: 'r', summary: [] },
+      { type: 'custom_tool_call', id: 'i1', call_id: 'a', name: 'work', input: 'ls' },
+      { type: 'function_call', id: 'i2', call_id: 'b', name: 'send', namespace: 'mail', arguments: '{}' },
+      {
+        type: 'function_call',
+        call_id: 'c',
+        name: 'work',
+        arguments: '{}',
+        caller: { type: 'program', caller_id: 'p' },
+      },
+      { type: 'web_search_call', id: 'w', status: 'completed' },
+    ];
+    const requests = openaiResponses.calls({ output });
+    expect(requests).toEqual([
+      { id: 'a', name: 'work', arguments: { input: 'ls' } },
+      { id: 'b', name: 'mail__send', arguments: '{}' },
+      { id: 'c', name: 'work', arguments: '{}' },
+    ]);
+    const results = await worker((given) => JSON.stringify(given)).dispatchAll(requests);
+    expect(openaiResponses.results(results, { output })).toMatchObject([
+      { type: 'custom_tool_call_output', call_id: 'a', output: '{"input":"ls"}' },
+      { type: 'function_call_output', call_id: 'b', output: expect.stringMatching(/^Error: /) },
+      { type: 'function_call_output', call_id: 'c', caller: { type: 'program', caller_id: 'p' } },
+    ]);
+    expect(openaiResponses.replay({ output }, results)).toEqual(output);
+  });
+
+  test('openaiResponses: a call that says that it is incomplete is refused, wherever it stands', () => {
+    const call = { type: 'function_call', call_id: 'a', name: 'work', arguments: '{}' };
+    const output = [
+      { ...call, status: 'incomplete' },
+      { ...call, call_id: 'b', status: 'completed' },
+    ];
+    expect(openaiResponses.calls({ output }).map(({ truncated }) => truncated)).toEqual([true, undefined]);
+  });
+
+  test('openaiResponses: results of another reply are refused', async () => {
+    const results = await worker(() => 'Done.').dispatchAll([{ name: 'work' }]);
+    expect(() => openaiResponses.results(results, { output: [] })).toThrow(
+      new TypeError('results: takes a result for each call of the reply, which has 0, but got 1.'),
+    );
   });
 });
 

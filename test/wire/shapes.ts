@@ -5,7 +5,7 @@ import {
   type ToolDispatchResult,
   type ToolSchema,
 } from 'toolonion';
-import { anthropic, openaiChat, type ToolNames } from 'toolonion/wire';
+import { anthropic, openaiChat, openaiResponses, type ToolNames } from 'toolonion/wire';
 
 /** A provider's shape, with all that differs between them behind the same names. */
 export interface Shape {
@@ -62,6 +62,31 @@ export const SHAPES: readonly Shape[] = [
       openaiChat.results(all).map(({ tool_call_id: id, content }) => ({ id, content, isError: undefined })),
   },
   {
+    title: 'openaiResponses',
+    name: /^[A-Za-z0-9_-]{1,64}$/,
+    define(tools) {
+      const { tools: made, names } = openaiResponses.definitions(tools);
+      return { tools: made.map(({ name, description, parameters: schema }) => ({ name, description, schema })), names };
+    },
+    calls: (requests, names, isCut = false) =>
+      openaiResponses.calls(
+        { output: functionCalls(requests), incomplete_details: isCut ? { reason: 'max_output_tokens' } : null },
+        names,
+      ),
+    replay: (requests, all, names) =>
+      openaiResponses
+        .replay({ output: functionCalls(requests) }, all, names)
+        .map(({ call_id: id, name, arguments: text }) => ({
+          ...(id !== undefined && { id }),
+          name,
+          input: JSON.parse(text),
+        })),
+    results: (all) =>
+      openaiResponses
+        .results(all, { output: all.map(() => ({ type: 'function_call' })) })
+        .map(({ call_id: id, output: content }) => ({ id, content, isError: undefined })),
+  },
+  {
     title: 'anthropic',
     name: /^[A-Za-z0-9_-]{1,128}$/,
     define(tools) {
@@ -88,6 +113,15 @@ function chatMessage(requests: readonly Sent[]) {
     function: { name, arguments: JSON.stringify(input) },
   }));
   return { tool_calls };
+}
+
+function functionCalls(requests: readonly Sent[]) {
+  return requests.map(({ id, name, input }) => ({
+    type: 'function_call',
+    ...(id !== undefined && { call_id: id }),
+    name,
+    arguments: JSON.stringify(input),
+  }));
 }
 
 function toolUses(requests: readonly Sent[]) {

@@ -7,6 +7,7 @@ import { PROVIDERS, Stub, type Turn } from './providers.ts';
 
 const SHAPES = [
   ['openaiChat', 'openai-chat'],
+  ['openaiResponses', 'openai-responses'],
   ['anthropic', 'anthropic'],
 ] as const;
 
@@ -82,21 +83,31 @@ describe.each(SHAPES)('%s', (shape, file) => {
   });
 
   test('a history with a call that has no answer would be refused here', () => {
-    const { tools, messages } = unanswered(shape);
-    expect(() => PROVIDERS[shape].check({ tools, messages })).toThrow();
+    expect(() => PROVIDERS[shape].check(UNANSWERED[shape])).toThrow();
   });
 });
 
-function unanswered(shape: keyof typeof PROVIDERS) {
-  const call = { type: 'tool_use', id: 'c1', name: 'weather', input: {} };
-  const chatCall = { id: 'c1', type: 'function', function: { name: 'weather', arguments: '{}' } };
-  const reply = shape === 'anthropic' ? { content: [call] } : { content: null, tool_calls: [chatCall] };
-  return {
+const user = { role: 'user', content: 'And?' };
+
+const UNANSWERED = {
+  openaiChat: {
     tools: [],
     messages: [
-      { role: 'user', content: 'a' },
-      { role: 'assistant', ...reply },
-      { role: 'user', content: 'b' },
+      user,
+      { role: 'assistant', tool_calls: [{ id: 'c1', function: { name: 'weather', arguments: '{}' } }] },
+      user,
     ],
-  };
-}
+  },
+  openaiResponses: {
+    tools: [],
+    input: [user, { type: 'function_call', call_id: 'c1', name: 'weather', arguments: '{}' }, user],
+  },
+  anthropic: {
+    tools: [],
+    messages: [
+      user,
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'c1', name: 'weather', input: {} }] },
+      user,
+    ],
+  },
+};

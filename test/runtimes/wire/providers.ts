@@ -65,6 +65,43 @@ export const PROVIDERS = {
       };
     },
   },
+  openaiResponses: {
+    path: '/v1/responses',
+    check({ tools, input }) {
+      for (const { type, strict, ...told } of tools as Json[]) {
+        checkTool(type, told, 'parameters');
+        expect(strict).toBe(false);
+      }
+      let open: unknown[] = [];
+      for (const { type, call_id, name, arguments: text, output } of input as Json[]) {
+        if (type === 'function_call') {
+          expect([call_id, open]).toEqual([expect.stringMatching(/./), expect.not.arrayContaining([call_id])]);
+          expect(name).toMatch(NAME);
+          expect(JSON.parse(text as string)).toEqual(expect.any(Object));
+          open.push(call_id);
+        } else if (type === 'function_call_output') {
+          expect(open).toContain(call_id);
+          expect(output).toEqual(expect.any(String));
+          open = open.filter((id) => id !== call_id);
+        } else expect(open).toEqual([]);
+      }
+      expect(open).toEqual([]);
+    },
+    reply(turn) {
+      const output =
+        typeof turn === 'string'
+          ? [
+              {
+                type: 'message',
+                id: 'm',
+                role: 'assistant',
+                content: [{ type: 'output_text', text: turn, annotations: [] }],
+              },
+            ]
+          : turn.map(({ id, name, text }) => ({ type: 'function_call', id: 'i', call_id: id, name, arguments: text }));
+      return { id: 'r', object: 'response', status: 'completed', output };
+    },
+  },
   anthropic: {
     path: '/v1/messages',
     check({ tools, messages }) {
@@ -140,7 +177,7 @@ export class Stub {
       try {
         expect(request.url).toBe(path);
         const asked = JSON.parse(Buffer.concat(pieces).toString('utf8')) as Json;
-        this.seen.push(asked['messages'] as Json[]);
+        this.seen.push((asked['messages'] ?? asked['input']) as Json[]);
         check(asked);
         answer = reply(turns.shift() ?? 'The script is over.');
       } catch (error) {

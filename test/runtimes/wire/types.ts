@@ -3,7 +3,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type OpenAI from 'openai';
 import { createDispatcher } from 'toolonion';
-import { anthropic, openaiChat } from 'toolonion/wire';
+import { anthropic, openaiChat, openaiResponses } from 'toolonion/wire';
 
 const dispatcher = createDispatcher();
 
@@ -14,6 +14,15 @@ export async function chat(client: OpenAI, messages: OpenAI.ChatCompletionMessag
     const calls = [...openaiChat.calls(choice, names), ...openaiChat.calls(choice.message, names)];
     messages.push(choice.message, ...openaiChat.results(await dispatcher.dispatchAll(calls)));
   }
+}
+
+export async function responses(client: OpenAI, input: OpenAI.Responses.ResponseInput): Promise<void> {
+  const { tools, names } = openaiResponses.definitions(dispatcher.tools.schemas);
+  const reply = await client.responses.create({ model: '', input, tools });
+  const results = await dispatcher.dispatchAll(openaiResponses.calls(reply, names));
+  const said: OpenAI.Responses.ResponseOutputItem[] = openaiResponses.replay(reply, results, names);
+  // To the package's own types, one kind of item that comes out cannot go in again.
+  input.push(...(said as OpenAI.Responses.ResponseInput), ...openaiResponses.results(results, reply));
 }
 
 export async function messages(client: Anthropic, messages: Anthropic.MessageParam[]): Promise<void> {

@@ -1,0 +1,189 @@
+import type { ContentPart } from '../content.ts';
+import { leftOut } from '../for-model.ts';
+import { linkText } from '../media.ts';
+import type { ToolDispatchResult } from '../outcome.ts';
+import type { ToolCallRequest } from '../request.ts';
+import type { ToolSchema } from '../schema.ts';
+import { shownMedia } from './media.ts';
+import { fitting, nameRule, type ToolNames } from './names.ts';
+import {
+  checkCount,
+  definitionsOf,
+  failureText,
+  idsOf,
+  isObjectText,
+  type ObjectSchema,
+  type Replayed,
+  replayedOf,
+  requestOf,
+  toldAsText,
+  toldOf,
+  type WireTools,
+} from './wire.ts';
+
+/** A tool, as `tools` of a request has it. */
+export interface ResponsesTool {
+  type: 'function';
+  name: string;
+  description: string;
+  parameters: ObjectSchema;
+  /** Told, for the provider takes its absence for `true`. */
+  strict: false;
+}
+
+/** What is read of a reply: a response. */
+export interface ResponsesReply<Item extends ResponsesItem = ResponsesItem> {
+  readonly output: readonly Item[];
+  readonly incomplete_details?: { readonly reason?: string | undefined } | null;
+}
+
+/** An item of a response, of any kind. */
+export interface ResponsesItem {
+  readonly type: string;
+}
+
+interface FunctionCall {
+  readonly type: 'function_call';
+  readonly call_id?: string;
+  readonly name: string;
+  /** Of the group of tools that the tool is in. */
+  readonly namespace?: string;
+  readonly arguments: string;
+  readonly status?: string;
+  readonly caller?: Caller | null;
+}
+
+interface CustomCall {
+  readonly type: 'custom_tool_call';
+  readonly call_id?: string;
+  readonly name: string;
+  readonly namespace?: string;
+  readonly input: string;
+  readonly caller?: Caller | null;
+}
+
+type Call = FunctionCall | CustomCall;
+
+/** A piece of an answer. */
+export type ResponsesPart =
+  | { type: 'input_text'; text: string }
+  | { type: 'input_image'; image_url: string; detail: 'auto' }
+  | { type: 'input_file'; file_url: string }
+  | { type: 'input_file'; file_data: string; filename: string };
+
+/** Who made a call: the model, or a program it wrote. */
+type Caller = { type: 'direct' } | { type: 'program'; caller_id: string };
+
+/** The answer to a call. */
+export interface ResponsesOutput {
+  type: 'function_call_output' | 'custom_tool_call_output';
+  call_id: string;
+  output: string | ResponsesPart[];
+  caller?: Caller;
+}
+
+const NAMES = nameRule('A-Za-z0-9_-', 64);
+
+/** Tools for a request. */
+export function definitions(tools: Iterable<ToolSchema>): WireTools<ResponsesTool> {
+  return definitionsOf(tools, NAMES, (name, description, parameters) => ({
+    type: 'function',
+    name,
+    description,
+    parameters,
+    strict: false,
+  }));
+}
+
+/**
+ * The calls of a reply; what the provider runs itself is none. The text of a custom tool is its argument `input`. The tool `send` of the namespace
+ * `mail` is `mail__send`, as `namespaced` has it. A call that is incomplete is marked as truncated, and so is the last item of a reply that
+ * was cut for its length.
+ *
+ * @param names Those of `definitions`. Default: the tools are called as the model calls them.
+ */
+export function calls(
+  { output, incomplete_details: incomplete }: ResponsesReply,
+  names?: ToolNames,
+): ToolCallRequest[] {
+  const isReplyCut = incomplete?.reason === 'max_output_tokens';
+  return output.filter(isCall).map((call) => {
+    const isCut = (isReplyCut && call === output.at(-1)) || (call as FunctionCall).status === 'incomplete';
+    const given = call.type === 'function_call' ? call.arguments : { input: call.input };
+    return requestOf(call.call_id, toolNameOf(call, names), given, isCut);
+  });
+}
+
+function isCall<Item extends ResponsesItem>(item: Item): item is Item & Call {
+  return item.type === 'function_call' || item.type === 'custom_tool_call';
+}
+
+function toolNameOf({ namespace, name }: Call, names: ToolNames | undefined): string {
+  return namespace ? `${namespace}__${name}` : (names?.meant(name) ?? name);
+}
+
+/**
+ * The items of a reply as they may stand in the history, where one bad call would have every later request refused: a call without an id of its
+ * own has that of its answer, and arguments that are no JSON object are written as they were understood. Not needed where the
+ * provider keeps the history.
+ *
+ * @param all A result for each of its calls, in their order.
+ * @param names Those that `calls` was given.
+ * @throws TypeError when there are more or fewer.
+ */
+export function replay<Item extends ResponsesItem>(
+  { output }: { readonly output: readonly Item[] },
+  all: readonly ToolDispatchResult[],
+  names?: ToolNames,
+): Item[] {
+  const replayed = replayedOf(output.filter(isCall).length, all, NAMES, names)[Symbol.iterator]();
+  return output.map((item) => (isCall(item) ? replayedCall(item, replayed.next().value as Replayed) : item));
+}
+
+function replayedCall<Asked extends Call>(call: Asked, { id, name: told, input }: Replayed): Asked {
+  const name = call.namespace ? fitting(call.name, NAMES) : told;
+  if (call.type === 'custom_tool_call') return { ...call, call_id: id, name };
+  return {
+    ...call,
+    call_id: id,
+    name,
+    arguments: isObjectText(call.arguments) ? call.arguments : JSON.stringify(input),
+  };
+}
+
+/**
+ * An item for each result, to be put behind those of the reply. Failures say so in their text. Media the provider does not take are described, and
+ * all media of a failure.
+ *
+ * @param reply Where the calls were: what kind of call it was, and who made it, stands there alone.
+ * @throws TypeError when there are more or fewer results than calls.
+ */
+export function results(all: readonly ToolDispatchResult[], { output }: ResponsesReply): ResponsesOutput[] {
+  const asked = output.filter(isCall);
+  checkCount('results', asked.length, all);
+  const ids = idsOf(all);
+  return all.map((result, place) => outputOf(result, ids[place] as string, asked[place] as Call));
+}
+
+function outputOf(result: ToolDispatchResult, call_id: string, { type, caller }: Call): ResponsesOutput {
+  const content = result.isError ? failureText(toldAsText(result)) : toldOf(result);
+  const output: ResponsesOutput = {
+    type: type === 'function_call' ? 'function_call_output' : 'custom_tool_call_output',
+    call_id,
+    output: typeof content === 'string' ? content : content.map(partOf),
+  };
+  // A program waits for it under its own id.
+  if (caller) output.caller = caller;
+  return output;
+}
+
+function partOf(part: ContentPart): ResponsesPart {
+  if (part.type === 'text') return { type: 'input_text', text: part.text };
+  if (part.type === 'resource_link') return { type: 'input_text', text: linkText(part) };
+  const media = shownMedia(part);
+  if (media === undefined) return { type: 'input_text', text: leftOut(part) };
+  const url = media.data === undefined ? media.url : `data:${media.mimeType};base64,${media.data}`;
+  if (media.type === 'image') return { type: 'input_image', image_url: url, detail: 'auto' };
+  if (media.data === undefined) return { type: 'input_file', file_url: url };
+  return { type: 'input_file', file_data: url, filename: part.name?.trim() || 'document.pdf' };
+}
