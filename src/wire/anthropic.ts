@@ -126,7 +126,8 @@ function replayedUse<Use extends ToolUse>(use: Use, { id, name, input }: Replaye
 }
 
 function isToolUse<Block extends { readonly type: string }>(block: Block): block is Block & ToolUse {
-  return block.type === 'tool_use';
+  // A list that was put together from a stream can have holes.
+  return block?.type === 'tool_use';
 }
 
 /** One message with all results of a turn, to be put behind the reply. Media the provider does not take are described, and all media of a failure. */

@@ -57,13 +57,29 @@ export function definitions(tools: Iterable<ToolSchema>): WireTools<ChatTool> {
  * @param names Those of `definitions`. Default: the tools are called as the model calls them.
  */
 export function calls(reply: ChatReply, names?: ToolNames): ToolCallRequest[] {
+  if ('choices' in reply)
+    throw new TypeError('calls: takes a choice of a reply, as in calls(reply.choices[0]), not the whole reply.');
   const { message, finish_reason: reason } = 'message' in reply ? reply : { message: reply, finish_reason: undefined };
-  const all = message.tool_calls ?? [];
+  const all = callsOf(message);
   return all.map((call, place) => {
     const isCut = reason === 'length' && place === all.length - 1;
-    const request = 'custom' in call ? customCall(call.custom) : call.function;
-    return requestOf(call.id, names?.meant(request.name) ?? request.name, request.arguments, isCut);
+    const { name = '', arguments: given } = 'custom' in call ? customCall(call.custom) : functionCall(call);
+    return requestOf(call.id, names?.meant(name) ?? name, given, isCut);
   });
+}
+
+/** A list that was put together from a stream can have holes. */
+function callsOf({ tool_calls: calls }: ChatMessage): readonly ChatToolCall[] {
+  return (calls ?? []).filter((call) => call);
+}
+
+/** Servers that only resemble the provider's leave out anything. */
+function functionCall({
+  function: asked,
+}: {
+  readonly function?: { readonly name?: string; readonly arguments?: unknown };
+}) {
+  return asked ?? {};
 }
 
 function customCall({ name, input }: { readonly name: string; readonly input: string }) {
@@ -84,18 +100,22 @@ export function replay<Message extends ChatMessage>(
   all: readonly ToolDispatchResult[],
   names?: ToolNames,
 ): Message {
-  const before = message.tool_calls ?? [];
+  const before = callsOf(message);
   const replayed = replayedOf(before.length, all, NAMES, names);
   const after = before.map((call, place) => replayedCall(call, replayed[place] as Replayed));
-  return after.every((call, place) => call === before[place]) ? message : { ...message, tool_calls: after };
+  const { tool_calls: told, ...rest } = message;
+  // An empty list is refused.
+  if (after.length === 0) return told === undefined ? message : (rest as Message);
+  const isSame = after.length === told?.length && after.every((call, place) => call === before[place]);
+  return isSame ? message : { ...message, tool_calls: after };
 }
 
 function replayedCall(call: ChatToolCall, { id, name, input }: Replayed): ChatToolCall {
   if ('custom' in call)
     return call.id === id && call.custom.name === name ? call : { ...call, id, custom: { ...call.custom, name } };
-  const { function: asked } = call;
+  const asked = functionCall(call);
   if (call.id === id && asked.name === name && isObjectText(asked.arguments)) return call;
-  const text = isObjectText(asked.arguments) ? asked.arguments : JSON.stringify(input);
+  const text = isObjectText(asked.arguments) ? (asked.arguments as string) : JSON.stringify(input);
   return { ...call, id, function: { ...asked, name, arguments: text } };
 }
 

@@ -115,7 +115,7 @@ export function calls(
 }
 
 function isCall<Item extends ResponsesItem>(item: Item): item is Item & Call {
-  return item.type === 'function_call' || item.type === 'custom_tool_call';
+  return item?.type === 'function_call' || item?.type === 'custom_tool_call';
 }
 
 function toolNameOf({ namespace, name }: Call, names: ToolNames | undefined): string {

@@ -100,10 +100,7 @@ export function replayedOf(
   rule: NameRule,
   names?: ToolNames,
 ): readonly Replayed[] {
-  if (all.length !== count)
-    throw new TypeError(
-      `replay: takes a result for each call of the reply, which has ${count}, but got ${all.length}.`,
-    );
+  checkCount('replay', count, all);
   const ids = idsOf(all);
   return all.map(({ requested: { name, input } }, place) => ({
     id: ids[place] as string,

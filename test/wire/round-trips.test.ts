@@ -470,8 +470,75 @@ describe('what a reply may hold', () => {
     expect(openaiChat.calls({ tool_calls })).toEqual([{ id: 'a', name: 'run', arguments: { input: 'ls' } }]);
   });
 
-  test.each([[{}], [{ tool_calls: null }], [{ message: {} }]])('openaiChat: no calls in %j', (reply) => {
-    expect(openaiChat.calls(reply)).toEqual([]);
+  test.each([[{}], [{ tool_calls: null }], [{ tool_calls: [] }], [{ message: {} }]])(
+    'openaiChat: no calls in %j',
+    (reply) => {
+      expect(openaiChat.calls(reply)).toEqual([]);
+    },
+  );
+
+  test('openaiChat: a list of no calls, which the provider refuses, does not come into the history', () => {
+    const holes = new Array<never>(1);
+    for (const tool_calls of [[], null, holes])
+      expect(openaiChat.replay({ content: 'Hm.', tool_calls }, [])).toEqual({ content: 'Hm.' });
+    const plain: { content: string; tool_calls?: [] } = { content: 'Hm.' };
+    expect(openaiChat.replay(plain, [])).toBe(plain);
+  });
+
+  test('openaiChat: the whole reply in the place of a choice is refused', () => {
+    const reply = { choices: [{ message: {} }], tool_calls: null };
+    expect(() => openaiChat.calls(reply)).toThrow(
+      new TypeError('calls: takes a choice of a reply, as in calls(reply.choices[0]), not the whole reply.'),
+    );
+  });
+
+  test.each<[what: string, call: object, mended: object, answer: string]>([
+    [
+      'null for an id',
+      { id: null, function: { name: 'work', arguments: '{}' } },
+      { name: 'work', arguments: '{}' },
+      'Done.',
+    ],
+    [
+      'a number for an id',
+      { id: 7, function: { name: 'work', arguments: '{}' } },
+      { name: 'work', arguments: '{}' },
+      'Done.',
+    ],
+    ['no arguments', { id: 'a', function: { name: 'work' } }, { name: 'work', arguments: '{}' }, 'Done.'],
+    [
+      'null for arguments',
+      { id: 'a', function: { name: 'work', arguments: null } },
+      { name: 'work', arguments: '{}' },
+      'Done.',
+    ],
+    [
+      'an object',
+      { id: 'a', function: { name: 'work', arguments: { a: 1 } } },
+      { name: 'work', arguments: '{"a":1}' },
+      'Done.',
+    ],
+    [
+      'no name',
+      { id: 'a', function: { arguments: '{}' } },
+      { name: 'unnamed', arguments: '{}' },
+      'Error: The call names no tool.',
+    ],
+    [
+      'no function',
+      { id: 'a', function: null },
+      { name: 'unnamed', arguments: '{}' },
+      'Error: The call names no tool.',
+    ],
+  ])('openaiChat: servers that only resemble the provider send %s', async (_, call, mended, answer) => {
+    // A hole, as where the first delta of a stream had the index 1.
+    const message = { tool_calls: [undefined, call] as never[] };
+    const results = await worker(() => 'Done.').dispatchAll(openaiChat.calls(message));
+    const [kept] = openaiChat.replay(message, results).tool_calls as { id: string; function: object }[];
+    const [told] = openaiChat.results(results);
+    expect(kept?.function).toEqual(mended);
+    expect([typeof kept?.id, kept?.id]).toEqual(['string', told?.tool_call_id]);
+    expect(told?.content).toContain(answer);
   });
 
   test('anthropic: what the provider runs itself is no call', () => {

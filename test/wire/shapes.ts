@@ -53,11 +53,12 @@ export const SHAPES: readonly Shape[] = [
     replay: (requests, all, names) =>
       openaiChat
         .replay(chatMessage(requests), all, names)
-        .tool_calls.map(({ id, function: { name, arguments: text } }) => ({
+        // None at all where there are no calls.
+        .tool_calls?.map(({ id, function: { name, arguments: text } }) => ({
           ...(id !== undefined && { id }),
           name,
           input: JSON.parse(text),
-        })),
+        })) ?? [],
     results: (all) =>
       openaiChat.results(all).map(({ tool_call_id: id, content }) => ({ id, content, isError: undefined })),
   },
@@ -112,7 +113,7 @@ function chatMessage(requests: readonly Sent[]) {
     type: 'function' as const,
     function: { name, arguments: JSON.stringify(input) },
   }));
-  return { tool_calls };
+  return { tool_calls } as { tool_calls?: typeof tool_calls };
 }
 
 function functionCalls(requests: readonly Sent[]) {
