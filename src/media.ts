@@ -34,16 +34,20 @@ function dataUrlBytes(url: string): number | undefined {
 
 /** The bytes a part carries, itself or in a `data:` URL, as the base64 that is taken everywhere. Undefined where it carries none. */
 export function base64Of({ data, url }: MediaPart): string | undefined {
-  if (typeof data === 'string') return plainBase64(data) || undefined;
-  if (data !== undefined) return Buffer.from(data).toString('base64') || undefined;
-  const text = /; *base64$/i.test(dataUrlHead(url) ?? '') ? url.slice(url.indexOf(',') + 1) : '%';
-  return text.includes('%') ? undefined : plainBase64(text) || undefined;
+  if (data !== undefined && typeof data !== 'string') return Buffer.from(data).toString('base64') || undefined;
+  const text = data ?? url;
+  const head = dataUrlHead(text);
+  if (head === undefined) return data === undefined ? undefined : plainBase64(data);
+  return /; *base64$/i.test(head) ? plainBase64(text.slice(text.indexOf(',') + 1)) : undefined;
 }
 
-/** Without line breaks, with its padding, and in the letters that are not for addresses. */
-function plainBase64(text: string): string {
-  const isPlain = text.length % 4 === 0 && !/[^A-Za-z0-9+/=]/.test(text);
-  return isPlain ? text : Buffer.from(text, 'base64').toString('base64');
+/** Without line breaks, with its padding, and in the letters that are not for addresses. Undefined where it is no base64, or empty. */
+function plainBase64(text: string): string | undefined {
+  const letters = /[^A-Za-z0-9+/=]/.test(text)
+    ? text.replaceAll(/\s+/g, '').replaceAll('-', '+').replaceAll('_', '/')
+    : text;
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(letters)) return undefined;
+  return letters.length % 4 === 0 ? letters : Buffer.from(letters, 'base64').toString('base64');
 }
 
 /** A link as text, for where there are no links. */

@@ -1,7 +1,6 @@
 import type { ContentPart, MediaPart } from '../content.ts';
 import { leftOut } from '../for-model.ts';
 import { isPlainObject } from '../json.ts';
-import { linkText } from '../media.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
@@ -10,6 +9,7 @@ import { nameRule, type ToolNames } from './names.ts';
 import {
   definitionsOf,
   idsOf,
+  linkToldOf,
   type ObjectSchema,
   type Replayed,
   replayedOf,
@@ -17,6 +17,7 @@ import {
   toldAsText,
   toldOf,
   type WireTools,
+  wellFormed,
 } from './wire.ts';
 
 /** A tool, as `tools` of a request has it. */
@@ -80,8 +81,8 @@ export function definitions(tools: Iterable<ToolSchema>): WireTools<AnthropicToo
   return definitionsOf(tools, NAMES, (name, description, input_schema) => ({ name, description, input_schema }));
 }
 
-/** Why a reply ends where the model did not want it to. */
-const CUT: ReadonlySet<unknown> = new Set(['max_tokens', 'model_context_window_exceeded']);
+/** How a reply ends that is whole. There are many others. */
+const WHOLE: ReadonlySet<string> = new Set(['tool_use', 'end_turn', 'pause_turn']);
 
 /**
  * The calls of a reply; what the provider runs itself is none. Of a reply that was cut for its length the last call is marked as truncated, where
@@ -90,18 +91,18 @@ const CUT: ReadonlySet<unknown> = new Set(['max_tokens', 'model_context_window_e
  * @param names Those of `definitions`. Default: the tools are called as the model calls them.
  */
 export function calls({ content, stop_reason: reason }: AnthropicReply, names?: ToolNames): ToolCallRequest[] {
-  if (typeof content === 'string') return [];
+  if (!Array.isArray(content)) return [];
   const uses = content.filter(isToolUse);
   return uses.map((use) => {
     const { id, name, input } = use;
-    const isCut = CUT.has(reason) && use === content.at(-1);
+    const isCut = !WHOLE.has(reason ?? 'end_turn') && use === content.at(-1);
     return requestOf(id, names?.meant(name) ?? name, input, isCut);
   });
 }
 
 /**
  * A reply as it may stand in the history, where one bad call would have every later request refused: a call without an id of its own has that of
- * its answer, and arguments that are no object are written as they were understood.
+ * its answer, and arguments that are no object are written as they were understood. Blank text is left out.
  *
  * @param all A result for each of its calls, in their order.
  * @param names Those that `calls` was given.
@@ -113,16 +114,21 @@ export function replay<Block extends { readonly type: string }>(
   names?: ToolNames,
 ): { role: 'assistant'; content: Block[] } {
   const replayed = replayedOf(content.filter(isToolUse).length, all, NAMES, names)[Symbol.iterator]();
+  const fit = content.filter((block) => !isBlankText(block));
   return {
     role: 'assistant',
-    content: content.map((block) => (isToolUse(block) ? replayedUse(block, replayed.next().value as Replayed) : block)),
+    content: fit.map((block) => (isToolUse(block) ? replayedUse(block, replayed.next().value as Replayed) : block)),
   };
 }
 
 function replayedUse<Use extends ToolUse>(use: Use, { id, name, input }: Replayed): Use {
-  const isObject = isPlainObject(use.input);
-  if (isObject && use.id === id && use.name === name) return use;
-  return { ...use, id, name, input: isObject ? use.input : input };
+  const replayed = wellFormed(isPlainObject(use.input) ? use.input : input);
+  return use.id === id && use.name === name && use.input === replayed ? use : { ...use, id, name, input: replayed };
+}
+
+/** The provider sends such text, and refuses it. */
+function isBlankText(block: { readonly type: string; readonly text?: unknown }): boolean {
+  return block?.type === 'text' && typeof block.text === 'string' && block.text.trim() === '';
 }
 
 function isToolUse<Block extends { readonly type: string }>(block: Block): block is Block & ToolUse {
@@ -151,7 +157,7 @@ function resultOf(result: ToolDispatchResult, id: string): AnthropicToolResult {
 
 function blockOf(part: ContentPart): AnthropicBlock {
   if (part.type === 'text') return { type: 'text', text: part.text };
-  if (part.type === 'resource_link') return { type: 'text', text: linkText(part) };
+  if (part.type === 'resource_link') return { type: 'text', text: linkToldOf(part) };
   return mediaBlock(part);
 }
 
@@ -159,7 +165,7 @@ function mediaBlock(part: MediaPart): AnthropicBlock {
   const media = shownMedia(part);
   if (media === undefined) return { type: 'text', text: leftOut(part) };
   if (media.type === 'image') return { type: 'image', source: sourceOf(media) };
-  const title = part.name?.trim() && part.name.slice(0, LONGEST_TITLE);
+  const title = part.name?.trim() && part.name.slice(0, LONGEST_TITLE).toWellFormed();
   return { type: 'document', source: sourceOf(media), ...(title && { title }) };
 }
 

@@ -18,17 +18,29 @@ export type ShownMedia =
 
 /** A part as it can be shown. Undefined where it has to be described. */
 export function shownMedia(part: MediaPart): ShownMedia | undefined {
-  const { type, url = '' } = part;
-  const mimeType = mimeTypeOf(part);
+  const { type } = part;
+  const told = mimeTypeOf(part);
+  // No type of the registry, and often written.
+  const mimeType = told === 'image/jpg' ? 'image/jpeg' : told;
   const data = base64Of(part);
   if (data !== undefined) {
     if (isImageType(mimeType)) return { type: 'image', mimeType, data };
     return mimeType === PDF ? { type: 'document', mimeType, data } : undefined;
   }
-  if (!/^https:/i.test(url) || !URL.canParse(url)) return undefined;
+  const url = publicUrl(part.url ?? '');
+  if (url === undefined) return undefined;
   if (mimeType === PDF) return { type: 'document', url };
   // Of a picture somewhere nobody may have said what it is; the provider finds out.
-  return type === 'image' && (mimeType === undefined || isImageType(mimeType)) ? { type, url } : undefined;
+  const isImage = mimeType === undefined ? type === 'image' : isImageType(mimeType);
+  return isImage ? { type: 'image', url } : undefined;
+}
+
+/** An address the provider can fetch from: one of this machine or its network fails the whole request, and nobody is to learn a password. */
+function publicUrl(text: string): string | undefined {
+  if (!/^https:\/\//i.test(text) || !URL.canParse(text)) return undefined;
+  const { href, hostname, username, password } = new URL(text);
+  const isPublic = /\.[a-z][a-z0-9-]*\.?$/i.test(hostname) && !/\.(local|localhost|internal)\.?$/i.test(hostname);
+  return isPublic && username === '' && password === '' ? href : undefined;
 }
 
 function isImageType(mimeType: string | undefined): mimeType is ImageType {

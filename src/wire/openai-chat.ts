@@ -50,9 +50,12 @@ export function definitions(tools: Iterable<ToolSchema>): WireTools<ChatTool> {
   }));
 }
 
+/** How a reply ends that is whole. There are many others, and servers have their own. */
+const WHOLE: ReadonlySet<string> = new Set(['stop', 'tool_calls', 'function_call']);
+
 /**
- * The calls of a reply. The text of a custom tool is its argument `input`. Of a reply that was cut for its length the last call is marked as
- * truncated: those before it are whole.
+ * The calls of a reply. The text of a custom tool is its argument `input`. Of a reply that was cut, for its length or by a filter, the last call is
+ * marked as truncated: those before it are whole.
  *
  * @param names Those of `definitions`. Default: the tools are called as the model calls them.
  */
@@ -62,8 +65,8 @@ export function calls(reply: ChatReply, names?: ToolNames): ToolCallRequest[] {
   const { message, finish_reason: reason } = 'message' in reply ? reply : { message: reply, finish_reason: undefined };
   const all = callsOf(message);
   return all.map((call, place) => {
-    const isCut = reason === 'length' && place === all.length - 1;
-    const { name = '', arguments: given } = 'custom' in call ? customCall(call.custom) : functionCall(call);
+    const isCut = !WHOLE.has(reason ?? 'stop') && place === all.length - 1;
+    const { name = '', arguments: given } = call.type === 'custom' ? customCall(call.custom) : functionCall(call);
     return requestOf(call.id, names?.meant(name) ?? name, given, isCut);
   });
 }
@@ -100,6 +103,8 @@ export function replay<Message extends ChatMessage>(
   all: readonly ToolDispatchResult[],
   names?: ToolNames,
 ): Message {
+  if ('message' in message)
+    throw new TypeError('replay: takes the message of a choice, as in replay(choice.message, results).');
   const before = callsOf(message);
   const replayed = replayedOf(before.length, all, NAMES, names);
   const after = before.map((call, place) => replayedCall(call, replayed[place] as Replayed));
@@ -111,12 +116,12 @@ export function replay<Message extends ChatMessage>(
 }
 
 function replayedCall(call: ChatToolCall, { id, name, input }: Replayed): ChatToolCall {
-  if ('custom' in call)
+  if (call.type === 'custom')
     return call.id === id && call.custom.name === name ? call : { ...call, id, custom: { ...call.custom, name } };
   const asked = functionCall(call);
-  if (call.id === id && asked.name === name && isObjectText(asked.arguments)) return call;
-  const text = isObjectText(asked.arguments) ? (asked.arguments as string) : JSON.stringify(input);
-  return { ...call, id, function: { ...asked, name, arguments: text } };
+  if (call.type && call.id === id && asked.name === name && isObjectText(asked.arguments)) return call;
+  const text = isObjectText(asked.arguments) ? (asked.arguments as string).toWellFormed() : JSON.stringify(input);
+  return { ...call, type: 'function', id, function: { ...asked, name, arguments: text } };
 }
 
 /** A message for each result, to be put behind the reply. Failures say so in their text, and media are described: there is no other way here. */

@@ -1,6 +1,5 @@
 import type { ContentPart } from '../content.ts';
 import { leftOut } from '../for-model.ts';
-import { linkText } from '../media.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
@@ -12,6 +11,7 @@ import {
   failureText,
   idsOf,
   isObjectText,
+  linkToldOf,
   type ObjectSchema,
   type Replayed,
   replayedOf,
@@ -98,7 +98,7 @@ export function definitions(tools: Iterable<ToolSchema>): WireTools<ResponsesToo
 /**
  * The calls of a reply; what the provider runs itself is none. The text of a custom tool is its argument `input`. The tool `send` of the namespace
  * `mail` is `mail__send`, as `namespaced` has it. A call that is incomplete is marked as truncated, and so is the last item of a reply that
- * was cut for its length.
+ * was cut, for its length or by a filter.
  *
  * @param names Those of `definitions`. Default: the tools are called as the model calls them.
  */
@@ -106,8 +106,8 @@ export function calls(
   { output, incomplete_details: incomplete }: ResponsesReply,
   names?: ToolNames,
 ): ToolCallRequest[] {
-  const isReplyCut = incomplete?.reason === 'max_output_tokens';
-  return output.filter(isCall).map((call) => {
+  const isReplyCut = incomplete?.reason !== undefined;
+  return (output ?? []).filter(isCall).map((call) => {
     const isCut = (isReplyCut && call === output.at(-1)) || (call as FunctionCall).status === 'incomplete';
     const given = call.type === 'function_call' ? call.arguments : { input: call.input };
     return requestOf(call.call_id, toolNameOf(call, names), given, isCut);
@@ -119,7 +119,8 @@ function isCall<Item extends ResponsesItem>(item: Item): item is Item & Call {
 }
 
 function toolNameOf({ namespace, name }: Call, names: ToolNames | undefined): string {
-  return namespace ? `${namespace}__${name}` : (names?.meant(name) ?? name);
+  const meant = names?.meant(name) ?? name;
+  return namespace ? `${namespace}__${meant}` : meant;
 }
 
 /**
@@ -143,12 +144,10 @@ export function replay<Item extends ResponsesItem>(
 function replayedCall<Asked extends Call>(call: Asked, { id, name: told, input }: Replayed): Asked {
   const name = call.namespace ? fitting(call.name, NAMES) : told;
   if (call.type === 'custom_tool_call') return { ...call, call_id: id, name };
-  return {
-    ...call,
-    call_id: id,
-    name,
-    arguments: isObjectText(call.arguments) ? call.arguments : JSON.stringify(input),
-  };
+  // The provider's own package adds what the provider refuses.
+  const { parsed_arguments: _, ...own } = call as FunctionCall & { readonly parsed_arguments?: unknown };
+  const text = isObjectText(call.arguments) ? call.arguments.toWellFormed() : JSON.stringify(input);
+  return { ...own, call_id: id, name, arguments: text } as Asked;
 }
 
 /**
@@ -179,7 +178,7 @@ function outputOf(result: ToolDispatchResult, call_id: string, { type, caller }:
 
 function partOf(part: ContentPart): ResponsesPart {
   if (part.type === 'text') return { type: 'input_text', text: part.text };
-  if (part.type === 'resource_link') return { type: 'input_text', text: linkText(part) };
+  if (part.type === 'resource_link') return { type: 'input_text', text: linkToldOf(part) };
   const media = shownMedia(part);
   if (media === undefined) return { type: 'input_text', text: leftOut(part) };
   const url = media.data === undefined ? media.url : `data:${media.mimeType};base64,${media.data}`;

@@ -1,5 +1,5 @@
-import { type Content, textOf } from '../content.ts';
-import { toldContent } from '../for-model.ts';
+import { type Content, type ResourceLinkPart, textOf } from '../content.ts';
+import { leftOut, toldContent } from '../for-model.ts';
 import { cloneJson, isPlainObject, type JsonObject, type JsonValue } from '../json.ts';
 import { linkText } from '../media.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
@@ -20,7 +20,10 @@ export interface ObjectSchema {
   [keyword: string]: unknown;
 }
 
-/** A tool's definition in the form of a provider. Its schema is a copy, whole: `$defs`, `$ref` and descriptions as they are. */
+/**
+ * A tool's definition in the form of a provider. Its schema is a copy, whole: `$defs`, `$ref` and descriptions as they are, half
+ * surrogate pairs aside.
+ */
 export function definitionsOf<Definition>(
   tools: Iterable<ToolSchema>,
   rule: NameRule,
@@ -31,13 +34,14 @@ export function definitionsOf<Definition>(
     all.map(({ name }) => name),
     rule,
   );
-  const definitions = all.map((tool) => shape(names.told(tool.name), tool.description, schemaOf(tool)));
+  const definitions = all.map((tool) => shape(names.told(tool.name), tool.description.toWellFormed(), schemaOf(tool)));
   return { tools: definitions, names };
 }
 
 function schemaOf({ inputSchema }: ToolSchema): ObjectSchema {
-  const { type: _, ...rest } = cloneJson(inputSchema as JsonValue) as Record<string, unknown>;
-  return { type: 'object', ...rest };
+  const { type: _, ...rest } = wellFormed(cloneJson(inputSchema as JsonValue)) as Record<string, unknown>;
+  // OpenAI refuses a schema without.
+  return { type: 'object', ...(rest['properties'] === undefined && { properties: {} }), ...rest };
 }
 
 /**
@@ -56,15 +60,30 @@ const LINKS = ['resource_link'];
 export function toldAsText(result: ToolDispatchResult): string {
   const content = toldOf(result, LINKS);
   if (typeof content === 'string') return content;
-  return content.map((part) => (part.type === 'resource_link' ? linkText(part) : textOf([part]))).join('\n');
+  return content.map((part) => (part.type === 'resource_link' ? linkToldOf(part) : textOf([part]))).join('\n');
+}
+
+/** A link as text, which is never blank. */
+export function linkToldOf(part: ResourceLinkPart): string {
+  const text = linkText(part);
+  return text.trim() === '' ? leftOut(part) : text;
+}
+
+/** A value with no half of a surrogate pair in its texts, which providers take for broken JSON. The value itself where there is none. */
+export function wellFormed<Value>(value: Value): Value {
+  const text = JSON.stringify(value);
+  if (!/\\ud[89a-f]/i.test(text)) return value;
+  return JSON.parse(text, (_, each: unknown) => (typeof each === 'string' ? each.toWellFormed() : each));
 }
 
 /** The ids a provider wants its answers under: those it sent. A call that had none, or that of a call before it, has the one it was given. */
 export function idsOf(all: readonly ToolDispatchResult[]): readonly string[] {
   // Most turns have one call.
   const seen = all.length > 1 ? new Set<string>() : undefined;
-  return all.map(({ requested: { id }, toolCallId }) => {
-    const told = id && seen?.has(id) !== true ? id : toolCallId;
+  return all.map(({ requested: { id }, toolCallId }, place) => {
+    let told = id && seen?.has(id) !== true ? id : toolCallId;
+    // Calls of one id that were dispatched one after the other keep it.
+    for (let count = place; seen?.has(told); count++) told = `${toolCallId}_${count}`;
     seen?.add(told);
     return told;
   });

@@ -10,6 +10,7 @@ import {
   forModel,
   isPlainObject,
   type MediaPart,
+  type ToolDispatchResult,
   ToolFailure,
   ToolOutput,
 } from 'toolonion';
@@ -82,7 +83,9 @@ describe.each(SHAPES)('$title', (shape) => {
         expect([names.told(name), names.meant(told.name)]).toEqual([told.name, name]);
         if (shape.name.test(name)) expect(told.name).toBe(name);
         expect(told.description).toBe(description);
-        expect(JSON.stringify(told.schema)).toBe(JSON.stringify(inputSchema));
+        const { type, ...rest } = { properties: {}, ...inputSchema };
+        expect(told.schema).toEqual({ type, ...rest });
+        expect(Object.isFrozen(told.schema)).toBe(false);
       }
     };
     const schemas = fc.uniqueArray(toolSchema, { selector: ({ name }) => name, maxLength: 5 });
@@ -237,6 +240,28 @@ describe.each(SHAPES)('$title', (shape) => {
     );
   });
 
+  test('tells calls of one id apart that were dispatched one after the other', async () => {
+    const dispatcher = worker(() => 'Done.');
+    const sent = ['x', 'x', 'x_1', 'x'].map((each) => ({ id: each, name: 'work', input: {} }));
+    const results: ToolDispatchResult[] = [];
+    for (const request of shape.calls(sent)) results.push(await dispatcher.dispatch(request));
+    const ids = shape.results(results).map((answer) => answer.id);
+    expect([ids[0], new Set(ids).size]).toEqual(['x', 4]);
+    expect(shape.replay(sent, results).map((call) => call.id)).toEqual(ids);
+  });
+
+  test('leaves no half of a surrogate pair in a definition or in the history', async () => {
+    const half = 'a\ud83d';
+    const [told] = shape.define([
+      { name: 'work', description: half, inputSchema: { properties: { a: { description: half } } } },
+    ]).tools;
+    const sent = [{ id: 'a', name: 'work', input: { text: half } }];
+    const kept = shape.replay(sent, await worker(() => 'Done.').dispatchAll(shape.calls(sent)));
+    // Written out, half a pair is an escape.
+    expect(JSON.stringify([told?.description, told?.schema])).not.toMatch(/\\ud83d/);
+    if (shape.title === 'anthropic') expect(JSON.stringify(kept)).not.toMatch(/\\ud83d/);
+  });
+
   test('gives a call without id the one its result has', async () => {
     const dispatcher = worker(() => 'Done.');
     const results = await dispatcher.dispatchAll(
@@ -366,6 +391,53 @@ describe('what a result may hold', () => {
     ['an address that is none', { type: 'image', url: 'https://' }, described('image at https://')],
     ['a file somewhere, whatever it is', { type: 'file', url: address }, described(`file at ${address}`)],
     ['a link', { type: 'resource_link', uri: 'note://1', name: 'Note' }, { type: 'text', text: 'Note\nnote://1' }],
+    ['a link to nothing', { type: 'resource_link', uri: '' }, described('resource_link')],
+    [
+      'a type that is often misspelt',
+      { type: 'image', mimeType: 'image/jpg', data: pixel },
+      { type: 'image', source: inline('image/jpeg', pixel) },
+    ],
+    [
+      'a data: address for data',
+      { type: 'image', mimeType: 'image/png', data: `data:image/png;base64,${pixel}` },
+      { type: 'image', source: inline('image/png', pixel) },
+    ],
+    [
+      'base64 for addresses',
+      { type: 'image', mimeType: 'image/png', data: '-_-_' },
+      { type: 'image', source: inline('image/png', '+/+/') },
+    ],
+    [
+      'what is no base64',
+      { type: 'image', mimeType: 'image/png', data: 'pixel!' },
+      described('image of 4 bytes (image/png)'),
+    ],
+    [
+      'two pieces of base64',
+      { type: 'image', mimeType: 'image/png', data: 'AA==AA==' },
+      described('image of 3 bytes (image/png)'),
+    ],
+    [
+      'a picture somewhere that came as a file',
+      { type: 'file', mimeType: 'image/png', url: address },
+      { type: 'image', source: fromAddress },
+    ],
+    [
+      'an address of this machine',
+      { type: 'image', url: 'https://localhost:8443/a' },
+      described('image at https://localhost:8443/a'),
+    ],
+    [
+      'an address of this network',
+      { type: 'image', url: 'https://10.0.0.1/a' },
+      described('image at https://10.0.0.1/a'),
+    ],
+    ['an address with blanks', { type: 'image', url: ' https://example.com/a' }, described('image')],
+    [
+      'a long title of pairs',
+      { type: 'file', mimeType: 'application/pdf', url: address, name: `${'a'.repeat(499)}😀` },
+      { type: 'document', source: fromAddress, title: `${'a'.repeat(499)}\ufffd` },
+    ],
   ])('anthropic: %s', async (_, part, block) => {
     const dispatcher = worker(() => ToolOutput.success([part]));
     const { content } = anthropic.results(await dispatcher.dispatchAll([{ name: 'work' }]));
@@ -485,6 +557,49 @@ describe('what a reply may hold', () => {
     expect(openaiChat.replay(plain, [])).toBe(plain);
   });
 
+  test.each(['length', 'content_filter', 'model_length', 'insufficient_system_resource'])(
+    'openaiChat: the last call of a reply that ends by %s is cut',
+    (finish_reason) => {
+      const call = { id: 'a', function: { name: 'work', arguments: '' } };
+      const message = { tool_calls: [call, { ...call, id: 'b' }] };
+      expect(openaiChat.calls({ finish_reason, message }).map(({ truncated }) => truncated)).toEqual([undefined, true]);
+      for (const whole of ['tool_calls', 'stop', null])
+        expect(openaiChat.calls({ finish_reason: whole, message }).some(({ truncated }) => truncated)).toBe(false);
+    },
+  );
+
+  test('openaiChat: a call without its type has it in the history', async () => {
+    const message = { tool_calls: [{ id: 'a', function: { name: 'work', arguments: '{}' }, custom: null }] };
+    const results = await worker(() => 'Done.').dispatchAll(openaiChat.calls(message));
+    expect(openaiChat.replay(message, results).tool_calls[0]).toMatchObject({ type: 'function', id: 'a' });
+  });
+
+  test('openaiChat: a choice in the place of its message is refused for the history', () => {
+    expect(() => openaiChat.replay({ message: {} } as object, [])).toThrow(
+      new TypeError('replay: takes the message of a choice, as in replay(choice.message, results).'),
+    );
+  });
+
+  test('openaiResponses: what the package adds to a call is not sent back', async () => {
+    const call = { type: 'function_call', call_id: 'a', name: 'work', arguments: '{}' };
+    const output = [{ ...call, parsed_arguments: null }];
+    const results = await worker(() => 'Done.').dispatchAll(openaiResponses.calls({ output }));
+    expect(openaiResponses.replay({ output }, results)).toEqual([call]);
+  });
+
+  test('openaiResponses: the last call of a reply that a filter stopped is cut', () => {
+    const output = [{ type: 'function_call', call_id: 'a', name: 'work', arguments: '' }];
+    const requests = openaiResponses.calls({ output, incomplete_details: { reason: 'content_filter' } });
+    expect(requests).toMatchObject([{ truncated: true }]);
+  });
+
+  test('anthropic: blank text of a reply, which the provider refuses, does not come into the history', async () => {
+    const use = { type: 'tool_use', id: 'a', name: 'work', input: {} };
+    const content = [{ type: 'text', text: '\n\n' }, use, { type: 'text', text: 'Hm.' }];
+    const results = await worker(() => 'Done.').dispatchAll(anthropic.calls({ content }));
+    expect(anthropic.replay({ content }, results).content).toEqual(content.slice(1));
+  });
+
   test('openaiChat: the whole reply in the place of a choice is refused', () => {
     const reply = { choices: [{ message: {} }], tool_calls: null };
     expect(() => openaiChat.calls(reply)).toThrow(
@@ -550,7 +665,7 @@ describe('what a reply may hold', () => {
     expect(anthropic.calls({ content: 'Hm.' })).toEqual([]);
   });
 
-  test.each(['max_tokens', 'model_context_window_exceeded'])(
+  test.each(['max_tokens', 'model_context_window_exceeded', 'refusal', 'stop_sequence'])(
     'anthropic: %s after a whole call spares it',
     (stop_reason) => {
       const use = { type: 'tool_use', id: 'a', name: 'run', input: {} };
