@@ -35,6 +35,7 @@ function dataUrlBytes(url: string): number | undefined {
 /** The bytes a part carries, itself or in a `data:` URL, as the base64 that is taken everywhere. Undefined where it carries none. */
 export function base64Of({ data, url }: MediaPart): string | undefined {
   if (data !== undefined && typeof data !== 'string') return Buffer.from(data).toString('base64') || undefined;
+  // Some give a whole `data:` URL as the data.
   const text = data ?? url;
   const head = dataUrlHead(text);
   if (head === undefined) return data === undefined ? undefined : plainBase64(data);

@@ -109,10 +109,11 @@ export function calls({ content, stop_reason: reason }: AnthropicReply, names?: 
  * @throws TypeError when there are more or fewer.
  */
 export function replay<Block extends { readonly type: string }>(
-  { content }: { readonly content: readonly Block[] },
+  { content: told }: { readonly content: string | readonly Block[] },
   all: readonly ToolDispatchResult[],
   names?: ToolNames,
 ): { role: 'assistant'; content: Block[] } {
+  const content = typeof told === 'string' ? ([{ type: 'text', text: told }] as unknown as Block[]) : told;
   const replayed = replayedOf(content.filter(isToolUse).length, all, NAMES, names)[Symbol.iterator]();
   const fit = content.filter((block) => !isBlankText(block));
   return {

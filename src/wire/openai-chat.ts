@@ -76,12 +76,13 @@ function callsOf({ tool_calls: calls }: ChatMessage): readonly ChatToolCall[] {
   return (calls ?? []).filter((call) => call);
 }
 
+interface AskedFunction {
+  readonly name?: string;
+  readonly arguments?: unknown;
+}
+
 /** Servers that only resemble the provider's leave out anything. */
-function functionCall({
-  function: asked,
-}: {
-  readonly function?: { readonly name?: string; readonly arguments?: unknown };
-}) {
+function functionCall({ function: asked }: { readonly function?: AskedFunction }): AskedFunction {
   return asked ?? {};
 }
 

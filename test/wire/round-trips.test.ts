@@ -593,6 +593,10 @@ describe('what a reply may hold', () => {
     expect(requests).toMatchObject([{ truncated: true }]);
   });
 
+  test('anthropic: a message whose content is plain text stays what it says', () => {
+    expect(anthropic.replay({ content: 'Hm.' }, []).content).toEqual([{ type: 'text', text: 'Hm.' }]);
+  });
+
   test('anthropic: blank text of a reply, which the provider refuses, does not come into the history', async () => {
     const use = { type: 'tool_use', id: 'a', name: 'work', input: {} };
     const content = [{ type: 'text', text: '\n\n' }, use, { type: 'text', text: 'Hm.' }];

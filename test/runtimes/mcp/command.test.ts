@@ -50,6 +50,17 @@ const textOf = (result: object) =>
   (result as { content: { text?: string }[] }).content.map(({ text }) => text).join('\n');
 const publicServer = (name: string) => join(runtimes, 'node_modules/@modelcontextprotocol', name, 'dist/index.js');
 
+/** A proxy before a server people use. */
+const behindPolicy = (name: string, ...args: readonly string[]) => [
+  'proxy',
+  '--policy',
+  policy,
+  '--',
+  process.execPath,
+  publicServer(name),
+  ...args,
+];
+
 /** How the command is started: where the SDK is, as a user's project has it. */
 function started(args: readonly string[]) {
   // The memory server would write beside itself.
@@ -141,7 +152,7 @@ describe('mcp serve', () => {
 
 describe('mcp proxy', () => {
   test('puts the filesystem server behind a policy', async () => {
-    const behind = ['proxy', '--policy', policy, '--', process.execPath, publicServer('server-filesystem'), directory];
+    const behind = behindPolicy('server-filesystem', directory);
     const client = await connected(behind, true);
     const path = join(directory, 'a.txt');
     expect(await client.callTool({ name: 'write_file', arguments: { path, content: 'hello' } })).not.toHaveProperty(
@@ -164,14 +175,7 @@ describe('mcp proxy', () => {
   });
 
   test('puts the memory server behind a policy', async () => {
-    const client = await connected([
-      'proxy',
-      '--policy',
-      policy,
-      '--',
-      process.execPath,
-      publicServer('server-memory'),
-    ]);
+    const client = await connected(behindPolicy('server-memory'));
     const entities = [{ name: 'Ada', entityType: 'person', observations: ['wrote programs'] }];
     await client.callTool({ name: 'create_entities', arguments: { entities } });
     const found = await client.callTool({ name: 'search_nodes', arguments: { query: 'Ada' } });
@@ -182,14 +186,7 @@ describe('mcp proxy', () => {
   });
 
   test('lets through all else the everything server has', async () => {
-    const client = await connected([
-      'proxy',
-      '--policy',
-      policy,
-      '--',
-      process.execPath,
-      publicServer('server-everything'),
-    ]);
+    const client = await connected(behindPolicy('server-everything'));
     expect(client.getServerVersion()?.name).toContain('everything');
     expect((await client.listTools()).tools.length).toBeGreaterThan(8);
     expect((await client.listPrompts()).prompts.length).toBeGreaterThan(0);
@@ -281,14 +278,7 @@ describe('with the 2.x packages alone', () => {
   });
 
   test('proxy stands before a server of the older revisions', async () => {
-    const client = await connected2([
-      'proxy',
-      '--policy',
-      policy,
-      '--',
-      process.execPath,
-      publicServer('server-everything'),
-    ]);
+    const client = await connected2(behindPolicy('server-everything'));
     expect(textOf(await client.callTool({ name: 'echo', arguments: { message: 'hi' } }))).toBe('Echo: hi');
     expect(textOf(await client.callTool({ name: 'toggle-simulated-logging' }))).toContain('denied');
   });
