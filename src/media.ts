@@ -76,7 +76,7 @@ export function bareMimeType(mimeType: string): string {
 
 /**
  * A few words for a part that is not shown: its kind, size, mime type and name, as in `image of 1024 bytes (image/png) named "a.png"`.
- * Printable, whatever the part holds. An address is told where it is short; of media only one that begins with `http`.
+ * Printable, whatever the part holds. An address is told where it is short and holds no password; of media only one that begins with `http`.
  *
  * @param size Default: the bytes it carries.
  */
@@ -101,8 +101,11 @@ function sizeOf(part: MediaPart | ResourceLinkPart): string | undefined {
 /** Up to 200 characters, none of them a space or invisible. */
 const SHORT_ADDRESS = /^[^\p{C}\p{Z}]{1,200}$/u;
 
+/** A user's name, and often a password, before the host. */
+const PASSWORD = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*@/i;
+
 function addressOf(part: MediaPart | ResourceLinkPart): string | undefined {
   const address = part.type === 'resource_link' ? part.uri : (part.url ?? '');
   const mayBeTold = part.type === 'resource_link' ? !/^data:/i.test(address) : /^https?:\/\//i.test(address);
-  return mayBeTold && SHORT_ADDRESS.test(address) ? address : undefined;
+  return mayBeTold && SHORT_ADDRESS.test(address) && !PASSWORD.test(address) ? address : undefined;
 }

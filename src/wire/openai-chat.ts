@@ -120,9 +120,9 @@ function replayedCall(call: ChatToolCall, { id, name, input }: Replayed): ChatTo
   if (call.type === 'custom')
     return call.id === id && call.custom.name === name ? call : { ...call, id, custom: { ...call.custom, name } };
   const asked = functionCall(call);
-  if (call.type && call.id === id && asked.name === name && isObjectText(asked.arguments)) return call;
   const text = isObjectText(asked.arguments) ? (asked.arguments as string).toWellFormed() : JSON.stringify(input);
-  return { ...call, type: 'function', id, function: { ...asked, name, arguments: text } };
+  const isSame = call.type !== undefined && call.id === id && asked.name === name && asked.arguments === text;
+  return isSame ? call : { ...call, type: 'function', id, function: { ...asked, name, arguments: text } };
 }
 
 /** A message for each result, to be put behind the reply. Failures say so in their text, and media are described: there is no other way here. */

@@ -250,6 +250,13 @@ describe.each(SHAPES)('$title', (shape) => {
     expect(shape.replay(sent, results).map((call) => call.id)).toEqual(ids);
   });
 
+  test('keeps long names apart, within what the provider takes', () => {
+    const long = ['a', 'b'].map((end) => `${'x/'.repeat(100)}${end}`);
+    const { tools, names } = shape.define(long.map((name) => ({ name, description: '', inputSchema: {} })));
+    for (const { name } of tools) expect(name).toMatch(shape.name);
+    expect(tools.map(({ name }) => names.meant(name))).toEqual(long);
+  });
+
   test('leaves no half of a surrogate pair in a definition or in the history', async () => {
     const half = 'a\ud83d';
     const [told] = shape.define([
@@ -432,6 +439,12 @@ describe('what a result may hold', () => {
       { type: 'image', url: 'https://10.0.0.1/a' },
       described('image at https://10.0.0.1/a'),
     ],
+    [
+      'an address of a network of its own',
+      { type: 'image', url: 'https://printer.local/a' },
+      described('image at https://printer.local/a'),
+    ],
+    ['an address with a password', { type: 'image', url: 'https://me:secret@example.com/a' }, described('image')],
     ['an address with blanks', { type: 'image', url: ' https://example.com/a' }, described('image')],
     [
       'a long title of pairs',
@@ -568,6 +581,27 @@ describe('what a reply may hold', () => {
     },
   );
 
+  test('openaiChat: half of a surrogate pair in the text of arguments does not come into the history', async () => {
+    const asked = { name: 'work', arguments: '{"text":"a\ud83d"}' };
+    const message = { tool_calls: [{ id: 'a', type: 'function' as const, function: asked }] };
+    const results = await worker(() => 'Done.').dispatchAll(openaiChat.calls(message));
+    const kept = openaiChat.replay(message, results);
+    expect(kept.tool_calls[0]?.function.arguments).toBe('{"text":"a\ufffd"}');
+  });
+
+  test('openaiChat: a call of a custom tool is put back as it is, or with the id of its answer', async () => {
+    const custom = { name: 'work', input: 'ls' };
+    const kept = async (id: string) => {
+      const message = { tool_calls: [{ id, type: 'custom' as const, custom }] };
+      const results = await worker(() => 'Done.').dispatchAll(openaiChat.calls(message));
+      return { message, results, kept: openaiChat.replay(message, results) };
+    };
+    const good = await kept('a');
+    expect(good.kept).toBe(good.message);
+    const { results, kept: mended } = await kept('');
+    expect(mended.tool_calls).toEqual([{ id: results[0]?.toolCallId, type: 'custom', custom }]);
+  });
+
   test('openaiChat: a call without its type has it in the history', async () => {
     const message = { tool_calls: [{ id: 'a', function: { name: 'work', arguments: '{}' }, custom: null }] };
     const results = await worker(() => 'Done.').dispatchAll(openaiChat.calls(message));
@@ -578,6 +612,12 @@ describe('what a reply may hold', () => {
     expect(() => openaiChat.replay({ message: {} } as object, [])).toThrow(
       new TypeError('replay: takes the message of a choice, as in replay(choice.message, results).'),
     );
+  });
+
+  test('openaiResponses: half of a surrogate pair in the text of arguments does not come into the history', async () => {
+    const output = [{ type: 'function_call', call_id: 'a', name: 'work', arguments: '{"text":"a\ud83d"}' }];
+    const results = await worker(() => 'Done.').dispatchAll(openaiResponses.calls({ output }));
+    expect(openaiResponses.replay({ output }, results)[0]?.arguments).toBe('{"text":"a\ufffd"}');
   });
 
   test('openaiResponses: what the package adds to a call is not sent back', async () => {
