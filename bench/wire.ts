@@ -1,4 +1,4 @@
-import { anthropic, openaiChat, openaiResponses } from '../src/wire/index.ts';
+import { anthropic, gemini, geminiInteractions, openaiChat, openaiResponses } from '../src/wire/index.ts';
 import { compare } from './compare.ts';
 import { floor } from './floor.ts';
 import { scenarioOf, TOOLS } from './scenario.ts';
@@ -21,7 +21,10 @@ export async function wireTimes(rounds: number, repeats: number): Promise<void> 
   };
   const response = { output: [{ type: 'function_call', call_id: 'call_1', name: 'weather', arguments: text }] };
   const message = { stop_reason: 'tool_use', content: [{ type: 'tool_use', id: 'call_1', name: 'weather', input }] };
+  const content = { parts: [{ functionCall: { id: 'call_1', name: 'weather', args: input } }] };
+  const steps = { steps: [{ type: 'function_call', id: 'call_1', name: 'weather', arguments: input }] };
   const { names: chatNames } = openaiChat.definitions([schema]);
+  const { names: geminiNames } = gemini.definitions([schema]);
   const { names } = anthropic.definitions([schema]);
   const { ratios } = await compare(
     [
@@ -32,6 +35,10 @@ export async function wireTimes(rounds: number, repeats: number): Promise<void> 
       () => openaiResponses.replay(response, [result], chatNames),
       () => [anthropic.calls(message, names), anthropic.results([result])],
       () => anthropic.replay(message, [result], names),
+      () => [gemini.calls(content, geminiNames), gemini.results([result], geminiNames)],
+      () => gemini.replay(content, [result], geminiNames),
+      () => [geminiInteractions.calls(steps, geminiNames), geminiInteractions.results([result], geminiNames)],
+      () => geminiInteractions.replay(steps, [result], geminiNames),
     ],
     repeats,
     rounds,
@@ -40,7 +47,7 @@ export async function wireTimes(rounds: number, repeats: number): Promise<void> 
   printTable(
     'Shapes of providers: × the floor’s dispatch of the call, by a tool that answers at once',
     ['shape', 'call and result', 'replay'],
-    ['openaiChat', 'openaiResponses', 'anthropic'].map((shape, place) => [
+    ['openaiChat', 'openaiResponses', 'anthropic', 'gemini', 'geminiInteractions'].map((shape, place) => [
       shape,
       ...cells.slice(1 + 2 * place, 3 + 2 * place),
     ]),

@@ -36,8 +36,10 @@ test.each([
   ],
   ['toolonion/adapters/mcp', mcp, 'callToolResult connectTools proxy serveTools toolDefinition'],
   ['toolonion/testing', testing, testingNames],
-  ['toolonion/wire', wire, 'anthropic openaiChat openaiResponses'],
+  ['toolonion/wire', wire, 'anthropic gemini geminiInteractions openaiChat openaiResponses'],
   ['toolonion/wire: anthropic', wire.anthropic, 'calls definitions replay results'],
+  ['toolonion/wire: gemini', wire.gemini, 'calls definitions replay results'],
+  ['toolonion/wire: geminiInteractions', wire.geminiInteractions, 'calls definitions replay results'],
   ['toolonion/wire: openaiChat', wire.openaiChat, 'calls definitions replay results'],
   ['toolonion/wire: openaiResponses', wire.openaiResponses, 'calls definitions replay results'],
 ])('%s exports these values and no others', (_, exported, names) => {

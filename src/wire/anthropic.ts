@@ -1,5 +1,5 @@
 import type { ContentPart, MediaPart } from '../content.ts';
-import { leftOut } from '../for-model.ts';
+import { type ForModelOptions, leftOut } from '../for-model.ts';
 import { isPlainObject } from '../json.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
@@ -137,16 +137,20 @@ function isToolUse<Block extends { readonly type: string }>(block: Block): block
   return block?.type === 'tool_use';
 }
 
-/** One message with all results of a turn, to be put behind the reply. Media the provider does not take are described, and all media of a failure. */
-export function results(all: readonly ToolDispatchResult[]): AnthropicToolMessage {
+/**
+ * One message with all results of a turn, to be put behind the reply. Media the provider does not take are described, and all media of a failure.
+ *
+ * @param options What the model can be shown. Default: pictures and documents.
+ */
+export function results(all: readonly ToolDispatchResult[], options?: ForModelOptions): AnthropicToolMessage {
   const ids = idsOf(all);
-  return { role: 'user', content: all.map((result, place) => resultOf(result, ids[place] as string)) };
+  return { role: 'user', content: all.map((result, place) => resultOf(result, ids[place] as string, options)) };
 }
 
-function resultOf(result: ToolDispatchResult, id: string): AnthropicToolResult {
+function resultOf(result: ToolDispatchResult, id: string, options: ForModelOptions | undefined): AnthropicToolResult {
   const { isError } = result;
   // A failure with anything but text is refused.
-  const content = isError ? toldAsText(result) : toldOf(result);
+  const content = isError ? toldAsText(result) : toldOf(result, options);
   const answer: AnthropicToolResult = {
     type: 'tool_result',
     tool_use_id: id,

@@ -10,15 +10,20 @@ export interface NameRule {
   readonly most: number;
 }
 
-/** @param characters As in the brackets of a regular expression. */
-export function nameRule(characters: string, most: number): NameRule {
-  const name = new RegExp(`^[${characters}]{1,${most}}$`);
+/**
+ * @param characters As in the brackets of a regular expression; `_` is among them.
+ * @param first Those a name may begin with, where these are fewer; `_` is among them.
+ */
+export function nameRule(characters: string, most: number, first: string = characters): NameRule {
+  const name = new RegExp(`^[${first}][${characters}]{0,${most - 1}}$`);
   return { name, others: new RegExp(`[^${characters}]`, 'gu'), most };
 }
 
 /** A name the provider takes, as much like the given one as can be. */
 export function fitting(name: string, rule: NameRule): string {
-  return rule.name.test(name) ? name : name.replaceAll(rule.others, '_').slice(0, rule.most) || 'unnamed';
+  if (rule.name.test(name)) return name;
+  const made = name.replaceAll(rule.others, '_').slice(0, rule.most) || 'unnamed';
+  return rule.name.test(made) ? made : `_${made}`.slice(0, rule.most);
 }
 
 /** Letters of a digest that keep two names apart which are the same to a provider. */

@@ -1,5 +1,5 @@
 import type { ContentPart } from '../content.ts';
-import { leftOut } from '../for-model.ts';
+import { type ForModelOptions, leftOut } from '../for-model.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
@@ -155,17 +155,27 @@ function replayedCall<Asked extends Call>(call: Asked, { id, name: told, input }
  * all media of a failure.
  *
  * @param reply Where the calls were: what kind of call it was, and who made it, stands there alone.
+ * @param options What the model can be shown. Default: pictures and documents.
  * @throws TypeError when there are more or fewer results than calls.
  */
-export function results(all: readonly ToolDispatchResult[], { output }: ResponsesReply): ResponsesOutput[] {
+export function results(
+  all: readonly ToolDispatchResult[],
+  { output }: ResponsesReply,
+  options?: ForModelOptions,
+): ResponsesOutput[] {
   const asked = output.filter(isCall);
   checkCount('results', asked.length, all);
   const ids = idsOf(all);
-  return all.map((result, place) => outputOf(result, ids[place] as string, asked[place] as Call));
+  return all.map((result, place) => outputOf(result, ids[place] as string, asked[place] as Call, options));
 }
 
-function outputOf(result: ToolDispatchResult, call_id: string, { type, caller }: Call): ResponsesOutput {
-  const content = result.isError ? failureText(toldAsText(result)) : toldOf(result);
+function outputOf(
+  result: ToolDispatchResult,
+  call_id: string,
+  { type, caller }: Call,
+  options: ForModelOptions | undefined,
+): ResponsesOutput {
+  const content = result.isError ? failureText(toldAsText(result)) : toldOf(result, options);
   const output: ResponsesOutput = {
     type: type === 'function_call' ? 'function_call_output' : 'custom_tool_call_output',
     call_id,

@@ -1,5 +1,5 @@
 import { type Content, type ResourceLinkPart, textOf } from '../content.ts';
-import { leftOut, toldContent } from '../for-model.ts';
+import { type ForModelOptions, forModel, leftOut, toldContent } from '../for-model.ts';
 import { cloneJson, isPlainObject, type JsonObject, type JsonValue } from '../json.ts';
 import { linkText } from '../media.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
@@ -47,20 +47,27 @@ function schemaOf({ inputSchema }: ToolSchema): ObjectSchema {
 /**
  * What a model is told of a result.
  *
+ * @param options What the model can be shown. Links always are, as text.
  * @throws the signal of a runtime's own interrupt: such a call has no answer.
  */
-export function toldOf(result: ToolDispatchResult, accepts?: readonly string[]): Content {
-  if (result.control?.type === 'interrupt') throw result.control.signal;
-  return toldContent(result, accepts);
+export function toldOf(result: ToolDispatchResult, options: ForModelOptions = {}): Content {
+  throwInterrupt(result);
+  const { accepts } = options;
+  return accepts === undefined ? toldContent(result) : forModel(result, { accepts: [...accepts, ...LINKS] });
 }
 
 const LINKS = ['resource_link'];
 
 /** The same as text, with media described, for where only text is taken. */
 export function toldAsText(result: ToolDispatchResult): string {
-  const content = toldOf(result, LINKS);
+  throwInterrupt(result);
+  const content = toldContent(result, LINKS);
   if (typeof content === 'string') return content;
   return content.map((part) => (part.type === 'resource_link' ? linkToldOf(part) : textOf([part]))).join('\n');
+}
+
+function throwInterrupt({ control }: ToolDispatchResult): void {
+  if (control?.type === 'interrupt') throw control.signal;
 }
 
 /** A link as text, which is never blank. */

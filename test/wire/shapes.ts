@@ -5,7 +5,7 @@ import {
   type ToolDispatchResult,
   type ToolSchema,
 } from 'toolonion';
-import { anthropic, openaiChat, openaiResponses, type ToolNames } from 'toolonion/wire';
+import { anthropic, gemini, geminiInteractions, openaiChat, openaiResponses, type ToolNames } from 'toolonion/wire';
 
 /** A provider's shape, with all that differs between them behind the same names. */
 export interface Shape {
@@ -105,6 +105,52 @@ export const SHAPES: readonly Shape[] = [
         isError: is_error,
       })),
   },
+  {
+    title: 'gemini',
+    name: /^[A-Za-z_][A-Za-z0-9_.:-]{0,127}$/,
+    define(tools) {
+      const { tools: made, names } = gemini.definitions(tools);
+      const functions = made.flatMap(({ functionDeclarations }) => functionDeclarations);
+      return { tools: functions.map(({ parametersJsonSchema: schema, ...told }) => ({ ...told, schema })), names };
+    },
+    calls: (requests, names, isCut = false) =>
+      gemini.calls({ finishReason: isCut ? 'MAX_TOKENS' : 'STOP', content: functionCallParts(requests) }, names),
+    // What has no id here goes by its place.
+    replay: (requests, all, names) =>
+      gemini
+        .replay(functionCallParts(requests), all, names)
+        .parts.map(({ functionCall: { id, name, args } }, place) => ({
+          id: id ?? (all[place]?.toolCallId as string),
+          name,
+          input: args,
+        })),
+    results: (all) =>
+      gemini.results(all).parts.map(({ functionResponse: { id, response, parts } }, place) => ({
+        id: id ?? (all[place]?.toolCallId as string),
+        content: parts === undefined ? textOf(response) : [textOf(response), parts],
+        isError: 'error' in response,
+      })),
+  },
+  {
+    title: 'geminiInteractions',
+    name: /^[A-Za-z_][A-Za-z0-9_.:-]{0,127}$/,
+    define(tools) {
+      const { tools: made, names } = geminiInteractions.definitions(tools);
+      return { tools: made.map(({ name, description, parameters: schema }) => ({ name, description, schema })), names };
+    },
+    calls: (requests, names, isCut = false) =>
+      geminiInteractions.calls({ status: isCut ? 'incomplete' : 'requires_action', steps: callSteps(requests) }, names),
+    replay: (requests, all, names) =>
+      geminiInteractions
+        .replay({ steps: callSteps(requests) }, all, names)
+        .map(({ type: _, arguments: input, ...call }) => ({ ...call, input })),
+    results: (all) =>
+      geminiInteractions.results(all).map(({ call_id: id, result: content, is_error: isError = false }) => ({
+        id,
+        content,
+        isError,
+      })),
+  },
 ];
 
 function chatMessage(requests: readonly Sent[]) {
@@ -127,6 +173,18 @@ function functionCalls(requests: readonly Sent[]) {
 
 function toolUses(requests: readonly Sent[]) {
   return requests.map((request) => ({ type: 'tool_use', ...request }));
+}
+
+function functionCallParts(requests: readonly Sent[]) {
+  return { parts: requests.map(({ input: args, ...call }) => ({ functionCall: { ...call, args } })) };
+}
+
+function textOf(response: { readonly output: string } | { readonly error: string }): string {
+  return 'error' in response ? response.error : response.output;
+}
+
+function callSteps(requests: readonly Sent[]) {
+  return requests.map(({ input, ...call }) => ({ type: 'function_call' as const, ...call, arguments: input }));
 }
 
 /** A dispatcher with one tool, `work`, which gives what it is told to. */

@@ -12,22 +12,28 @@ export interface ScriptedCall {
   readonly text: string;
 }
 
-/** A reply: calls, or the last word. */
+/** A reply: calls, or the last word; of Gemini blank for a call that it could not read itself. */
 export type Turn = string | readonly ScriptedCall[];
 
 /** What there is of a provider, for the server. */
 interface Provider {
   readonly path: string;
+  /** What its own package says of a request: a type, and what it needs to be imported. */
+  readonly type: string;
+  readonly imports: string;
   /** Throws where the real one would refuse the request. */
   check(request: Json): void;
   reply(turn: Turn): Json;
 }
 
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+const GEMINI_NAME = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/;
 
 export const PROVIDERS = {
   openaiChat: {
     path: '/v1/chat/completions',
+    type: 'OpenAI.ChatCompletionCreateParamsNonStreaming',
+    imports: "import type OpenAI from 'openai';",
     check({ tools, messages }) {
       for (const { type, function: told } of tools as { type: string; function: Json }[])
         checkTool(type, told, 'parameters');
@@ -67,6 +73,8 @@ export const PROVIDERS = {
   },
   openaiResponses: {
     path: '/v1/responses',
+    type: 'OpenAI.Responses.ResponseCreateParamsNonStreaming',
+    imports: "import type OpenAI from 'openai';",
     check({ tools, input }) {
       for (const { type, strict, ...told } of tools as Json[]) {
         checkTool(type, told, 'parameters');
@@ -104,6 +112,8 @@ export const PROVIDERS = {
   },
   anthropic: {
     path: '/v1/messages',
+    type: 'Anthropic.MessageCreateParamsNonStreaming',
+    imports: "import type Anthropic from '@anthropic-ai/sdk';",
     check({ tools, messages }) {
       for (const { name, description, input_schema } of tools as Json[])
         checkTool('function', { name, description, input_schema }, 'input_schema');
@@ -142,6 +152,81 @@ export const PROVIDERS = {
       };
     },
   },
+  gemini: {
+    path: '/v1beta/models/gemini-3-pro:generateContent',
+    type: '{ contents: Content[]; tools: Tool[]; generationConfig: object }',
+    imports: "import type { Content, Tool } from '@google/genai';",
+    check({ tools, contents }) {
+      for (const { functionDeclarations } of tools as { functionDeclarations: Json[] }[])
+        for (const told of functionDeclarations) checkTool('function', told, 'parametersJsonSchema', GEMINI_NAME);
+      let open: Json[] = [];
+      for (const [place, { role, parts }] of (contents as { role: string; parts: Json[] }[]).entries()) {
+        expect([role, parts]).toEqual([place % 2 === 0 ? 'user' : 'model', expect.not.arrayContaining([{}])]);
+        const answers = parts.flatMap(({ functionResponse }) => (functionResponse ? [functionResponse as Json] : []));
+        expect(answers).toEqual(
+          // One without an id is found by its name and its place.
+          open.map(({ id, name }) => ({ ...(id !== undefined && { id }), name, response: expect.any(Object) })),
+        );
+        // There has to be an answer for each call, and nothing else.
+        if (open.length > 0) expect(parts.length).toBe(open.length);
+        open = parts.flatMap(({ functionCall }) => (functionCall ? [functionCall as Json] : []));
+        for (const { id, name, args } of open) {
+          expect(id).not.toBe('');
+          expect(name).toMatch(GEMINI_NAME);
+          expect([args, Array.isArray(args)]).toEqual([expect.any(Object), false]);
+        }
+        const ids = open.flatMap(({ id }) => (id === undefined ? [] : [id]));
+        expect(new Set(ids).size).toBe(ids.length);
+      }
+      expect(open).toEqual([]);
+    },
+    reply(turn) {
+      const parts =
+        typeof turn === 'string'
+          ? [{ text: turn }]
+          : turn.map(({ id, name, text }) => ({
+              functionCall: { ...(id !== '' && { id }), name, args: inputOf(text) },
+              thoughtSignature: 'c2ln',
+            }));
+      if (turn === '') return { candidates: [{ finishReason: 'MALFORMED_FUNCTION_CALL' }] };
+      return { candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP' }] };
+    },
+  },
+  geminiInteractions: {
+    path: '/v1beta/interactions',
+    type: 'Interactions.InteractionCreateParams.CreateModelInteractionParamsNonStreaming',
+    imports: "import type { Interactions } from '@google/genai';",
+    check({ tools, input }) {
+      for (const { type, ...told } of tools as Json[]) checkTool(type, told, 'parameters', GEMINI_NAME);
+      let open: Json[] = [];
+      for (const { type, id, call_id, name, arguments: given, result } of input as Json[]) {
+        if (type === 'function_call') {
+          expect([id, open.map((call) => call['id'])]).toEqual([
+            expect.stringMatching(/./),
+            expect.not.arrayContaining([id]),
+          ]);
+          expect(name).toMatch(GEMINI_NAME);
+          expect([given, Array.isArray(given)]).toEqual([expect.any(Object), false]);
+          open.push({ id, name });
+        } else if (type === 'function_result') {
+          expect(open).toContainEqual({ id: call_id, name });
+          expect(result).toEqual(expect.any(String));
+          open = open.filter((call) => call['id'] !== call_id);
+        } else expect(open).toEqual([]);
+      }
+      expect(open).toEqual([]);
+    },
+    reply(turn) {
+      const steps =
+        typeof turn === 'string'
+          ? [{ type: 'model_output', content: [{ type: 'text', text: turn }] }]
+          : [
+              { type: 'thought', signature: 'c2ln' },
+              ...turn.map(({ id, name, text }) => ({ type: 'function_call', id, name, arguments: inputOf(text) })),
+            ];
+      return { id: 'i', status: typeof turn === 'string' ? 'completed' : 'requires_action', steps };
+    },
+  },
 } satisfies Record<string, Provider>;
 
 /** What a model wrote, parsed where it can be. */
@@ -153,16 +238,16 @@ function inputOf(text: string): unknown {
   }
 }
 
-function checkTool(type: unknown, told: Json, schema: string): void {
+function checkTool(type: unknown, told: Json, schema: string, name = NAME): void {
   expect([type, Object.keys(told).sort()]).toEqual(['function', ['description', 'name', schema].sort()]);
-  expect(told['name']).toMatch(NAME);
+  expect(told['name']).toMatch(name);
   expect(told[schema]).toMatchObject({ type: 'object' });
 }
 
 /** A provider at an address of this machine. */
 export class Stub {
-  /** The messages of each request. */
-  readonly seen: Json[][] = [];
+  /** Each request. */
+  readonly seen: Json[] = [];
   /** Why requests were refused. */
   readonly refused: string[] = [];
   readonly #server: Server;
@@ -177,7 +262,7 @@ export class Stub {
       try {
         expect(request.url).toBe(path);
         const asked = JSON.parse(Buffer.concat(pieces).toString('utf8')) as Json;
-        this.seen.push((asked['messages'] ?? asked['input']) as Json[]);
+        this.seen.push(asked);
         check(asked);
         answer = reply(turns.shift() ?? 'The script is over.');
       } catch (error) {

@@ -1,9 +1,10 @@
 // What goes to the providers and comes from them is what their own packages say. Compiled, never run.
 
 import type Anthropic from '@anthropic-ai/sdk';
+import type { Content, GoogleGenAI, Interactions } from '@google/genai';
 import type OpenAI from 'openai';
 import { createDispatcher } from 'toolonion';
-import { anthropic, openaiChat, openaiResponses } from 'toolonion/wire';
+import { anthropic, gemini, geminiInteractions, openaiChat, openaiResponses } from 'toolonion/wire';
 
 const dispatcher = createDispatcher();
 
@@ -30,4 +31,21 @@ export async function messages(client: Anthropic, messages: Anthropic.MessagePar
   const reply = await client.messages.create({ model: '', max_tokens: 1, messages, tools });
   const calls = anthropic.calls(reply, names);
   messages.push({ role: 'assistant', content: reply.content }, anthropic.results(await dispatcher.dispatchAll(calls)));
+}
+
+export async function contents(client: GoogleGenAI, contents: Content[]): Promise<void> {
+  const { tools, names } = gemini.definitions(dispatcher.tools.schemas);
+  const { candidates = [] } = await client.models.generateContent({ model: '', contents, config: { tools } });
+  for (const candidate of candidates) {
+    const { content = {} } = candidate;
+    const results = await dispatcher.dispatchAll([...gemini.calls(candidate, names), ...gemini.calls(content, names)]);
+    contents.push(content, gemini.replay(content, results, names), gemini.results(results, names));
+  }
+}
+
+export async function steps(client: GoogleGenAI, input: Interactions.Step[]): Promise<void> {
+  const { tools, names } = geminiInteractions.definitions(dispatcher.tools.schemas);
+  const reply = await client.interactions.create({ model: '', input, tools });
+  const results = await dispatcher.dispatchAll(geminiInteractions.calls(reply, names));
+  input.push(...geminiInteractions.replay(reply, results, names), ...geminiInteractions.results(results, names));
 }

@@ -1,0 +1,156 @@
+import type { ContentPart } from '../content.ts';
+import { type ForModelOptions, leftOut } from '../for-model.ts';
+import { isPlainObject } from '../json.ts';
+import type { ToolDispatchResult } from '../outcome.ts';
+import type { ToolCallRequest } from '../request.ts';
+import type { ToolSchema } from '../schema.ts';
+import { shownMedia } from './media.ts';
+import { fitting, nameRule, type ToolNames } from './names.ts';
+import {
+  definitionsOf,
+  idsOf,
+  linkToldOf,
+  type ObjectSchema,
+  type Replayed,
+  replayedOf,
+  requestOf,
+  toldAsText,
+  toldOf,
+  type WireTools,
+  wellFormed,
+} from './wire.ts';
+
+/** A tool, as `tools` of a request has it. */
+export interface InteractionsTool {
+  type: 'function';
+  name: string;
+  description: string;
+  parameters: ObjectSchema;
+}
+
+/** What is read of a reply: an interaction. */
+export interface InteractionsReply {
+  readonly status?: string | undefined;
+  readonly steps?: readonly InteractionsStep[] | undefined;
+}
+
+/** A step of an interaction, of any kind. */
+export interface InteractionsStep {
+  readonly type: string;
+}
+
+interface FunctionCall {
+  readonly type: 'function_call';
+  readonly id?: string;
+  readonly name: string;
+  readonly arguments: unknown;
+}
+
+/** A piece of an answer. */
+export type InteractionsContent =
+  | { type: 'text'; text: string }
+  | { type: 'image' | 'document'; data: string; mime_type: string };
+
+/** The answer to a call. */
+export interface InteractionsResult {
+  type: 'function_result';
+  call_id: string;
+  name: string;
+  is_error?: boolean;
+  result: string | InteractionsContent[];
+}
+
+const NAMES = nameRule('A-Za-z0-9_.:-', 128, 'A-Za-z_');
+
+/** Tools for a request. */
+export function definitions(tools: Iterable<ToolSchema>): WireTools<InteractionsTool> {
+  return definitionsOf(tools, NAMES, (name, description, parameters) => ({
+    type: 'function',
+    name,
+    description,
+    parameters,
+  }));
+}
+
+/** What an interaction is that is whole. There are many others. */
+const WHOLE: ReadonlySet<string> = new Set(['requires_action', 'completed']);
+
+/**
+ * The calls of a reply; what the provider runs itself is none. Of a reply that was cut, for its length or its budget, the last call is marked as
+ * truncated, where the reply ends with it: those before it are whole.
+ *
+ * @param names Those of `definitions`. Default: the tools are called as the model calls them.
+ */
+export function calls({ status, steps = [] }: InteractionsReply, names?: ToolNames): ToolCallRequest[] {
+  return steps.filter(isCall).map((step) => {
+    const { id, name, arguments: given } = step;
+    const isCut = !WHOLE.has(status ?? 'completed') && step === steps.at(-1);
+    return requestOf(id, names?.meant(name) ?? name, given, isCut);
+  });
+}
+
+function isCall<Step extends InteractionsStep>(step: Step): step is Step & FunctionCall {
+  return step?.type === 'function_call';
+}
+
+/**
+ * The steps of a reply as they may stand in the history, where one bad call would have every later request refused: a call without an id of its own
+ * has that of its answer, and arguments that are no object are written as they were understood. Not needed where the provider keeps
+ * the history.
+ *
+ * @param all A result for each of its calls, in their order.
+ * @param names Those that `calls` was given.
+ * @throws TypeError when there are more or fewer.
+ */
+export function replay<Step extends InteractionsStep>(
+  { steps = [] }: { readonly steps?: readonly Step[] | undefined },
+  all: readonly ToolDispatchResult[],
+  names?: ToolNames,
+): Step[] {
+  const replayed = replayedOf(steps.filter(isCall).length, all, NAMES, names)[Symbol.iterator]();
+  return steps.map((step) => (isCall(step) ? replayedCall(step, replayed.next().value as Replayed) : step));
+}
+
+function replayedCall<Call extends FunctionCall>(call: Call, { id, name, input }: Replayed): Call {
+  const given = wellFormed(isPlainObject(call.arguments) ? call.arguments : input);
+  if (call.id === id && call.name === name && call.arguments === given) return call;
+  return { ...call, id, name, arguments: given };
+}
+
+/**
+ * A step for each result, to be put behind those of the reply. Media the provider does not take are described, and all media of a failure.
+ *
+ * @param names Those that `calls` was given: an answer tells the name of the call.
+ * @param options What the model can be shown. Default: pictures and documents.
+ */
+export function results(
+  all: readonly ToolDispatchResult[],
+  names?: ToolNames,
+  options?: ForModelOptions,
+): InteractionsResult[] {
+  const ids = idsOf(all);
+  return all.map((result, place) => resultOf(result, ids[place] as string, names, options));
+}
+
+function resultOf(
+  result: ToolDispatchResult,
+  call_id: string,
+  names: ToolNames | undefined,
+  options: ForModelOptions | undefined,
+): InteractionsResult {
+  const { isError, requested } = result;
+  const name = fitting(names?.told(requested.name) ?? requested.name, NAMES);
+  const content = isError ? toldAsText(result) : toldOf(result, options);
+  const told = typeof content === 'string' ? content : content.map(contentOf);
+  const answer: InteractionsResult = { type: 'function_result', call_id, name, result: told };
+  if (isError) answer.is_error = true;
+  return answer;
+}
+
+function contentOf(part: ContentPart): InteractionsContent {
+  if (part.type === 'text') return { type: 'text', text: part.text };
+  if (part.type === 'resource_link') return { type: 'text', text: linkToldOf(part) };
+  const shown = shownMedia(part);
+  if (shown?.data === undefined) return { type: 'text', text: leftOut(part) };
+  return { type: shown.type, data: shown.data, mime_type: shown.mimeType };
+}

@@ -1,0 +1,201 @@
+import type { Content, ContentPart } from '../content.ts';
+import { type ForModelOptions, leftOut } from '../for-model.ts';
+import { isPlainObject } from '../json.ts';
+import { describePart } from '../media.ts';
+import type { ToolDispatchResult } from '../outcome.ts';
+import type { ToolCallRequest } from '../request.ts';
+import type { ToolSchema } from '../schema.ts';
+import { shownMedia } from './media.ts';
+import { fitting, nameRule, type ToolNames } from './names.ts';
+import {
+  definitionsOf,
+  idsOf,
+  linkToldOf,
+  type ObjectSchema,
+  type Replayed,
+  replayedOf,
+  requestOf,
+  toldAsText,
+  toldOf,
+  type WireTools,
+  wellFormed,
+} from './wire.ts';
+
+/** A function, as a tool of a request lists it. */
+export interface GeminiFunction {
+  name: string;
+  description: string;
+  parametersJsonSchema: ObjectSchema;
+}
+
+/** All functions, as `tools` of a request's `config` has them. */
+export interface GeminiTool {
+  functionDeclarations: GeminiFunction[];
+}
+
+/** What is read of a reply: a candidate of it, or its content alone. */
+export type GeminiReply = GeminiContent | GeminiCandidate;
+
+interface GeminiCandidate {
+  readonly content?: GeminiContent | undefined;
+  readonly finishReason?: string | undefined;
+}
+
+interface GeminiContent {
+  /** Of any kind: a call is one with a `functionCall`. */
+  readonly parts?: readonly object[] | undefined;
+}
+
+interface CallPart {
+  readonly functionCall: {
+    readonly id?: string;
+    readonly name?: string;
+    readonly args?: unknown;
+    readonly willContinue?: boolean;
+  };
+}
+
+/** The answer to a call. */
+export interface GeminiResult {
+  functionResponse: {
+    /** Where the call had one. Others are matched by name and order. */
+    id?: string;
+    name: string;
+    response: { output: string } | { error: string };
+    parts?: GeminiMedia[];
+  };
+}
+
+/** A picture or document of an answer. */
+export interface GeminiMedia {
+  inlineData: { mimeType: string; data: string };
+}
+
+/** The answers to all calls of a turn: the provider wants them in one message. */
+export interface GeminiToolMessage {
+  role: 'user';
+  parts: GeminiResult[];
+}
+
+const NAMES = nameRule('A-Za-z0-9_.:-', 128, 'A-Za-z_');
+
+/** Tools for the `config` of a request. */
+export function definitions(tools: Iterable<ToolSchema>): WireTools<GeminiTool> {
+  const { tools: functionDeclarations, names } = definitionsOf(
+    tools,
+    NAMES,
+    (name, description, parametersJsonSchema): GeminiFunction => ({ name, description, parametersJsonSchema }),
+  );
+  // A tool without any function is refused.
+  return { tools: functionDeclarations.length === 0 ? [] : [{ functionDeclarations }], names };
+}
+
+/** How a reply ends that is whole. There are many others. */
+const WHOLE: ReadonlySet<string> = new Set(['STOP', 'FINISH_REASON_UNSPECIFIED']);
+
+/** How a reply ends with a call that the provider could not read. It does not say which. */
+const MALFORMED = 'MALFORMED_FUNCTION_CALL';
+
+/**
+ * The calls of a reply. Of a reply that was cut, for its length or by a filter, the last call is marked as truncated, where the reply ends with it:
+ * those before it are whole. So is a call that is to continue, and each of a reply with a malformed call; such a reply often has none, and
+ * is no last word.
+ *
+ * @param names Those of `definitions`. Default: the tools are called as the model calls them.
+ */
+export function calls(reply: GeminiReply, names?: ToolNames): ToolCallRequest[] {
+  if ('candidates' in reply)
+    throw new TypeError('calls: takes a candidate of a reply, as in calls(reply.candidates[0]), not the whole reply.');
+  const { finishReason: reason } = reply as GeminiCandidate;
+  const parts = partsOf('content' in reply ? reply.content : (reply as GeminiContent));
+  return parts.filter(isCall).map((part) => {
+    const { id, name = '', args, willContinue } = part.functionCall;
+    const isLastCut = !WHOLE.has(reason ?? 'STOP') && part === parts.at(-1);
+    const isCut = isLastCut || willContinue === true || reason === MALFORMED;
+    return requestOf(id, names?.meant(name) ?? name, args, isCut);
+  });
+}
+
+function partsOf<Part>(content: { readonly parts?: readonly Part[] | undefined } | undefined): readonly Part[] {
+  return content?.parts ?? [];
+}
+
+function isCall<Part extends object>(part: Part): part is Part & CallPart {
+  return isPlainObject((part as Partial<CallPart>)?.functionCall);
+}
+
+/**
+ * The content of a reply as it may stand in the history, where one bad call would have every later request refused: a name is one the provider
+ * takes, arguments that are no object are written as they were understood, and of calls with one id each has its own. Signatures of
+ * thoughts stay where they were: the provider wants them back.
+ *
+ * @param all A result for each of its calls, in their order.
+ * @param names Those that `calls` was given.
+ * @throws TypeError when there are more or fewer.
+ */
+export function replay<Message extends GeminiContent>(
+  content: Message,
+  all: readonly ToolDispatchResult[],
+  names?: ToolNames,
+): Message {
+  if ('content' in content)
+    throw new TypeError('replay: takes the content of a candidate, as in replay(candidate.content, results).');
+  const before = partsOf(content);
+  const replayed = replayedOf(before.filter(isCall).length, all, NAMES, names)[Symbol.iterator]();
+  const after = before.map((part) => (isCall(part) ? replayedPart(part, replayed.next().value as Replayed) : part));
+  return after.every((part, place) => part === before[place]) ? content : { ...content, parts: after };
+}
+
+function replayedPart<Part extends CallPart>(part: Part, replayed: Replayed): Part {
+  const { functionCall: call } = part;
+  const id = call.id ? replayed.id : undefined;
+  const args = wellFormed(isPlainObject(call.args) ? call.args : replayed.input);
+  if (call.id === id && call.name === replayed.name && call.args === args) return part;
+  const { id: _, ...own } = call;
+  return { ...part, functionCall: { ...own, ...(id !== undefined && { id }), name: replayed.name, args } };
+}
+
+/**
+ * One message with all results of a turn, to be put behind the reply. Media the provider does not take are described, and all media of a failure.
+ *
+ * @param names Those that `calls` was given: answers go by the name of the call.
+ * @param options Models before Gemini 3 take no media in answers: give them `{ accepts: [] }`.
+ */
+export function results(
+  all: readonly ToolDispatchResult[],
+  names?: ToolNames,
+  options?: ForModelOptions,
+): GeminiToolMessage {
+  const ids = idsOf(all);
+  return { role: 'user', parts: all.map((result, place) => resultOf(result, ids[place] as string, names, options)) };
+}
+
+function resultOf(
+  result: ToolDispatchResult,
+  id: string,
+  names: ToolNames | undefined,
+  options: ForModelOptions | undefined,
+): GeminiResult {
+  const { requested, isError } = result;
+  const media: GeminiMedia[] = [];
+  const name = fitting(names?.told(requested.name) ?? requested.name, NAMES);
+  const response = isError ? { error: toldAsText(result) } : { output: outputOf(toldOf(result, options), media) };
+  const functionResponse: GeminiResult['functionResponse'] = requested.id ? { id, name, response } : { name, response };
+  if (media.length > 0) functionResponse.parts = media;
+  return { functionResponse };
+}
+
+function outputOf(content: Content, media: GeminiMedia[]): string {
+  return typeof content === 'string' ? content : content.map((part) => textOrMedia(part, media)).join('\n');
+}
+
+/** Media stand beside the text, which tells where in it they belong. */
+function textOrMedia(part: ContentPart, media: GeminiMedia[]): string {
+  if (part.type === 'text') return part.text;
+  if (part.type === 'resource_link') return linkToldOf(part);
+  const shown = shownMedia(part);
+  // At an address the provider takes none, and pictures that move neither.
+  if (shown?.data === undefined || shown.mimeType === 'image/gif') return leftOut(part);
+  media.push({ inlineData: { mimeType: shown.mimeType, data: shown.data } });
+  return `[${describePart(part)}]`;
+}
