@@ -1,4 +1,12 @@
-import { anthropic, gemini, geminiInteractions, openaiChat, openaiResponses } from '../src/wire/index.ts';
+import {
+  anthropic,
+  gemini,
+  geminiInteractions,
+  mcp,
+  mcpSampling,
+  openaiChat,
+  openaiResponses,
+} from '../src/wire/index.ts';
 import { compare } from './compare.ts';
 import { floor } from './floor.ts';
 import { scenarioOf, TOOLS } from './scenario.ts';
@@ -23,6 +31,9 @@ export async function wireTimes(rounds: number, repeats: number): Promise<void> 
   const message = { stop_reason: 'tool_use', content: [{ type: 'tool_use', id: 'call_1', name: 'weather', input }] };
   const content = { parts: [{ functionCall: { id: 'call_1', name: 'weather', args: input } }] };
   const steps = { steps: [{ type: 'function_call', id: 'call_1', name: 'weather', arguments: input }] };
+  const sampled = { stopReason: 'toolUse', content: message.content };
+  const asked = { id: 1, method: 'tools/call', params: { name: 'weather', arguments: input } };
+  const defined = mcp.definitions([schema]);
   const { names: chatNames } = openaiChat.definitions([schema]);
   const { names: geminiNames } = gemini.definitions([schema]);
   const { names } = anthropic.definitions([schema]);
@@ -39,6 +50,9 @@ export async function wireTimes(rounds: number, repeats: number): Promise<void> 
       () => gemini.replay(content, [result], geminiNames),
       () => [geminiInteractions.calls(steps, geminiNames), geminiInteractions.results([result], geminiNames)],
       () => geminiInteractions.replay(steps, [result], geminiNames),
+      () => [mcpSampling.calls(sampled, names), mcpSampling.results([result])],
+      () => mcpSampling.replay(sampled, [result], names),
+      () => [mcp.calls(asked, defined.names), mcp.results([result], defined)],
     ],
     repeats,
     rounds,
@@ -47,9 +61,8 @@ export async function wireTimes(rounds: number, repeats: number): Promise<void> 
   printTable(
     'Shapes of providers: × the floor’s dispatch of the call, by a tool that answers at once',
     ['shape', 'call and result', 'replay'],
-    ['openaiChat', 'openaiResponses', 'anthropic', 'gemini', 'geminiInteractions'].map((shape, place) => [
-      shape,
-      ...cells.slice(1 + 2 * place, 3 + 2 * place),
-    ]),
+    ['openaiChat', 'openaiResponses', 'anthropic', 'gemini', 'geminiInteractions', 'mcpSampling', 'mcp'].map(
+      (shape, place) => [shape, ...cells.slice(1 + 2 * place, 3 + 2 * place)],
+    ),
   );
 }

@@ -1,6 +1,9 @@
 export * as anthropic from './anthropic.ts';
 export * as gemini from './gemini.ts';
 export * as geminiInteractions from './gemini-interactions.ts';
+export * as mcp from './mcp.ts';
+export type { McpCallResult, McpContent, McpTool } from './mcp-protocol.ts';
+export * as mcpSampling from './mcp-sampling.ts';
 export type { NameRule, ToolNames } from './names.ts';
 export * as openaiChat from './openai-chat.ts';
 export * as openaiResponses from './openai-responses.ts';

@@ -24,17 +24,19 @@ export interface ObjectSchema {
  * A tool's definition in the form of a provider. Its schema is a copy, whole: `$defs`, `$ref` and descriptions as they are, half
  * surrogate pairs aside.
  */
-export function definitionsOf<Definition>(
-  tools: Iterable<ToolSchema>,
+export function definitionsOf<Source extends ToolSchema, Definition>(
+  tools: Iterable<Source>,
   rule: NameRule,
-  shape: (name: string, description: string, schema: ObjectSchema) => Definition,
+  shape: (name: string, description: string, schema: ObjectSchema, tool: Source) => Definition,
 ): WireTools<Definition> {
   const all = [...tools];
   const names = new ToolNames(
     all.map(({ name }) => name),
     rule,
   );
-  const definitions = all.map((tool) => shape(names.told(tool.name), tool.description.toWellFormed(), schemaOf(tool)));
+  const definitions = all.map((tool) =>
+    shape(names.told(tool.name), tool.description.toWellFormed(), schemaOf(tool), tool),
+  );
   return { tools: definitions, names };
 }
 

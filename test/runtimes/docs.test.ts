@@ -3,20 +3,12 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type Example, examplesOf, fileOf, Programs } from '../support/examples.ts';
-import { isPrinted, readPage, root } from '../support/pages.ts';
+import { type Example, exampleFile, examplesOf, Programs } from '../support/examples.ts';
+import { isPrinted, root } from '../support/pages.ts';
 import type { Finished } from '../support/process.ts';
 
 const namesIn = (folder: string) => readdirSync(join(root, folder)).map((name) => `${folder}/${name}`);
-const files: readonly Example[] = namesIn('docs/examples/adapters').map((place) => ({
-  place,
-  page: place,
-  line: 1,
-  file: fileOf(place),
-  code: readPage(place),
-  runs: true,
-  prints: undefined,
-}));
+const files = namesIn('docs/examples/adapters').map(exampleFile);
 const examples = [...namesIn('docs/adapters').flatMap(examplesOf), ...files];
 let programs: Programs;
 let runs: ReadonlyMap<Example, Finished>;

@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { fencesOf, printedBelow, root } from './pages.ts';
+import { fencesOf, printedBelow, readPage, root } from './pages.ts';
 import { type Finished, runNode } from './process.ts';
 
 /** A ```ts block of a page, or a file of the examples: a program of its own. */
@@ -26,6 +26,11 @@ export function examplesOf(page: string): readonly Example[] {
     const prints = printedBelow(page, fences, index);
     return [{ place, page, line, file: fileOf(place), code, runs: info === 'ts', prints }];
   });
+}
+
+/** A file of the examples, which runs, and whose output nobody has written down. */
+export function exampleFile(place: string): Example {
+  return { place, page: place, line: 1, file: fileOf(place), code: readPage(place), runs: true, prints: undefined };
 }
 
 export function fileOf(place: string): string {
@@ -98,8 +103,13 @@ export class Programs {
   }
 
   runOne(example: Example, env: NodeJS.ProcessEnv = process.env): Promise<Finished> {
+    return runNode([this.compiled(example)], { cwd: root, env });
+  }
+
+  /** The file that an example has become. */
+  compiled(example: Example): string {
     const built = join(this.#directory, 'node_modules', 'toolonion', relative(root, this.#directory));
-    return runNode([join(built, `${example.file}.mjs`)], { cwd: root, env });
+    return join(built, `${example.file}.mjs`);
   }
 
   remove(): Promise<void> {

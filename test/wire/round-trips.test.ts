@@ -15,7 +15,7 @@ import {
   ToolOutput,
 } from 'toolonion';
 import { anthropic, gemini, geminiInteractions, openaiChat, openaiResponses } from 'toolonion/wire';
-import { type Answer, type Sent, SHAPES, worker } from './shapes.ts';
+import { type Answer, PROVIDERS, type Sent, SHAPES, worker } from './shapes.ts';
 
 const RUNS = { numRuns: 2000 };
 
@@ -149,7 +149,7 @@ function lossesOf(told: Content, answer: unknown): readonly unknown[] {
   });
 }
 
-describe.each(SHAPES)('$title', (shape) => {
+describe.each(PROVIDERS)('$title', (shape) => {
   test('says of a failure that it is one', async () => {
     const dispatcher = worker(() => {
       throw new ToolFailure('No such file.');
@@ -168,14 +168,6 @@ describe.each(SHAPES)('$title', (shape) => {
     });
     const [answer] = shape.results(await dispatcher.dispatchAll([{ id: 'a', name: 'work' }])) as [Answer];
     expect(answer.content).toBe('Error: no such file.');
-  });
-
-  test('describes the media of a failure', async () => {
-    const image = { type: 'image', mimeType: 'image/png', data: 'AAAA' } as const;
-    const dispatcher = worker(() => ToolOutput.error([{ type: 'text', text: 'See:' }, image]));
-    const [answer] = shape.results(await dispatcher.dispatchAll([{ id: 'a', name: 'work' }])) as [Answer];
-    const text = 'See:\n[image of 3 bytes (image/png) left out: it cannot be shown here.]';
-    expect(answer.content).toBe(answer.isError === undefined ? `Error: ${text}` : text);
   });
 
   test('tells calls of one id apart, in the order of the calls', async () => {
@@ -326,6 +318,18 @@ describe.each(SHAPES)('$title', (shape) => {
   test('keeps the name of a tool that was not told, for the dispatcher to answer', () => {
     const { names } = shape.define([{ name: 'a.b', description: '', inputSchema: {} }]);
     expect(shape.calls([{ id: 'a', name: 'unknown', input: {} }], names)).toMatchObject([{ name: 'unknown' }]);
+  });
+});
+
+const TEXT_ONLY = PROVIDERS.filter(({ title }) => title !== 'mcpSampling');
+
+describe.each(TEXT_ONLY)('$title', (shape) => {
+  test('describes the media of a failure', async () => {
+    const image = { type: 'image', mimeType: 'image/png', data: 'AAAA' } as const;
+    const dispatcher = worker(() => ToolOutput.error([{ type: 'text', text: 'See:' }, image]));
+    const [answer] = shape.results(await dispatcher.dispatchAll([{ id: 'a', name: 'work' }])) as [Answer];
+    const text = 'See:\n[image of 3 bytes (image/png) left out: it cannot be shown here.]';
+    expect(answer.content).toBe(answer.isError === undefined ? `Error: ${text}` : text);
   });
 });
 

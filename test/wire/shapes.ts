@@ -5,19 +5,32 @@ import {
   type ToolDispatchResult,
   type ToolSchema,
 } from 'toolonion';
-import { anthropic, gemini, geminiInteractions, openaiChat, openaiResponses, type ToolNames } from 'toolonion/wire';
+import {
+  anthropic,
+  gemini,
+  geminiInteractions,
+  mcp,
+  mcpSampling,
+  openaiChat,
+  openaiResponses,
+  type ToolNames,
+} from 'toolonion/wire';
 
-/** A provider's shape, with all that differs between them behind the same names. */
+/** Something that calls tools, with all that differs between their shapes behind the same names. */
 export interface Shape {
   readonly title: string;
   /** What a name may be. */
   readonly name: RegExp;
   define(tools: Iterable<ToolSchema>): { readonly tools: readonly Defined[]; readonly names: ToolNames };
-  /** The calls of a reply, and the reply as the provider would send it. */
+  calls(requests: readonly Sent[], names?: ToolNames): ToolCallRequest[];
+  results(all: readonly ToolDispatchResult[]): readonly Answer[];
+}
+
+/** A provider, whose calls come in a reply, which is put into a history. */
+export interface ProviderShape extends Shape {
   calls(requests: readonly Sent[], names?: ToolNames, isCut?: boolean): ToolCallRequest[];
   /** The calls of a reply as it is put back. */
   replay(requests: readonly Sent[], all: readonly ToolDispatchResult[], names?: ToolNames): readonly Sent[];
-  results(all: readonly ToolDispatchResult[]): readonly Answer[];
 }
 
 export interface Sent {
@@ -40,7 +53,7 @@ export interface Answer {
   readonly isError: boolean | undefined;
 }
 
-export const SHAPES: readonly Shape[] = [
+export const PROVIDERS: readonly ProviderShape[] = [
   {
     title: 'openaiChat',
     name: /^[A-Za-z0-9_-]{1,64}$/,
@@ -151,7 +164,53 @@ export const SHAPES: readonly Shape[] = [
         isError,
       })),
   },
+  {
+    title: 'mcpSampling',
+    name: /^[A-Za-z0-9_.-]{1,128}$/,
+    define(tools) {
+      const { tools: made, names } = mcpSampling.definitions(tools);
+      return { tools: made.map(({ inputSchema: schema, ...told }) => ({ ...told, schema })), names };
+    },
+    calls: (requests, names, isCut = false) =>
+      mcpSampling.calls({ content: toolUses(requests), stopReason: isCut ? 'maxTokens' : 'toolUse' }, names),
+    replay: (requests, all, names) =>
+      mcpSampling.replay({ content: toolUses(requests) }, all, names).content.map(({ type: _, ...call }) => call),
+    results: (all) =>
+      mcpSampling.results(all).content.map(({ toolUseId: id, content, isError = false }) => ({
+        id,
+        content: plain(content),
+        isError,
+      })),
+  },
 ];
+
+export const SHAPES: readonly Shape[] = [
+  ...PROVIDERS,
+  {
+    title: 'mcp',
+    name: /^[A-Za-z0-9_.-]{1,128}$/,
+    define(tools) {
+      const { tools: made, names } = mcp.definitions(tools);
+      return { tools: made.map(({ inputSchema: schema, ...told }) => ({ ...told, schema })), names };
+    },
+    calls: (requests, names) =>
+      requests.flatMap(({ id, name, input }) =>
+        mcp.calls({ ...(id !== undefined && { id }), method: 'tools/call', params: { name, arguments: input } }, names),
+      ),
+    // Each is a response of its own, to the request with the id.
+    results: (all) =>
+      mcp.results(all).map(({ content, isError = false }, place) => ({
+        id: all[place]?.requested.id || (all[place]?.toolCallId as string),
+        content: plain(content),
+        isError,
+      })),
+  },
+];
+
+/** An answer of one text is that text. */
+function plain(content: readonly { readonly type: string; readonly text?: string }[]): unknown {
+  return content.length === 1 && content[0]?.type === 'text' ? content[0].text : content;
+}
 
 function chatMessage(requests: readonly Sent[]) {
   const tool_calls = requests.map(({ id, name, input }) => ({

@@ -1,31 +1,6 @@
 // What the adapter needs of the official SDK, of its 1.x line and of its 2.x packages: structural, so that neither has to be installed for the
 // other. That the real ones fit is tested.
 
-/** A piece of a result, as the protocol has it. */
-export type McpContent =
-  | { type: 'text'; text: string }
-  | { type: 'image' | 'audio'; data: string; mimeType: string }
-  | { type: 'resource_link'; uri: string; name: string; mimeType?: string; description?: string }
-  | { type: 'resource'; resource: { uri: string; mimeType?: string; blob: string } };
-
-/** The result of `tools/call`. */
-export interface McpCallResult {
-  content: McpContent[];
-  structuredContent?: Record<string, unknown>;
-  isError?: boolean;
-  _meta?: Record<string, unknown>;
-  [key: string]: unknown;
-}
-
-/** A tool as `tools/list` has it. */
-export interface McpTool {
-  name: string;
-  description?: string;
-  inputSchema: { type: 'object'; [key: string]: unknown };
-  outputSchema?: { type: 'object'; [key: string]: unknown };
-  annotations?: { readOnlyHint?: boolean; destructiveHint?: boolean; idempotentHint?: boolean };
-}
-
 /** What a request is sent with, besides its method. */
 export interface McpParams {
   readonly name?: unknown;

@@ -10,12 +10,11 @@ import type { ToolOutput } from '../../output.ts';
 import { ToolRegistry } from '../../registry.ts';
 import { settingKey } from '../../settings.ts';
 import type { Tool } from '../../tool.ts';
+import { callToolResult, isOfObject } from '../../wire/mcp-protocol.ts';
 import { never } from './connect-tools.ts';
-import { isOfObject } from './definition.ts';
 import { type Ask, answerTo, CAPABILITIES_KEY, canAsk, inputRequired, isQuestionKey, isYes } from './elicitation.ts';
 import { INTERNAL_ERROR, type McpTransport, type Message, type Params, Peer, RemoteError } from './peer.ts';
 import { RequestState } from './request-state.ts';
-import { callToolResult } from './result.ts';
 import { annotated, foreignTool, type ListedTool, listAll, ServerTools } from './server-tools.ts';
 import { isUnchanged, shownResult, withNotes, withoutRest } from './shown-result.ts';
 
@@ -252,7 +251,7 @@ class Relay implements Proxy {
     if (question !== undefined) return { result: this.#withState(question, round) };
     if (answer !== undefined && isUnchanged(result, answer.output)) return { result: withNotes(answer.result, result) };
     const schema = this.#registry.get(resolvedToolName)?.schema.outputSchema;
-    const told = callToolResult(withoutRest(result), schema !== undefined && isOfObject(schema));
+    const told = callToolResult(withoutRest(result), isOfObject(schema));
     return { result: completed(told, round) };
   }
 

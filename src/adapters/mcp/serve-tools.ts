@@ -5,11 +5,10 @@ import { describeError } from '../../error.ts';
 import type { ForModelOptions } from '../../for-model.ts';
 import { checkOptions, isFunction, isListOf } from '../../options.ts';
 import type { DispatchOptions, ToolCallRequest } from '../../request.ts';
-import { isOfObject, toolDefinition } from './definition.ts';
+import { callToolResult, isOfObject, type McpCallResult, toolDefinition } from '../../wire/mcp-protocol.ts';
 import { type Ask, answerTo, CAPABILITIES_KEY, canAsk, inputRequired, isYes } from './elicitation.ts';
 import {
   isServer2,
-  type McpCallResult,
   type McpContext,
   type McpExtra,
   type McpParams,
@@ -17,7 +16,6 @@ import {
   type McpServer1,
   type McpServer2,
 } from './protocol.ts';
-import { callToolResult } from './result.ts';
 
 /** What a server knows of the client a call comes from. */
 export interface McpCaller {
@@ -147,7 +145,9 @@ function exchange2(server: McpServer2, { sessionId, http, mcpReq }: McpContext):
 }
 
 function listOf(dispatcher: Dispatcher): object {
-  return { tools: [...dispatcher.tools].filter(({ execute }) => execute !== undefined).map(toolDefinition) };
+  return {
+    tools: [...dispatcher.tools].filter(({ execute }) => execute !== undefined).map((tool) => toolDefinition(tool)),
+  };
 }
 
 async function callTool(
@@ -175,7 +175,7 @@ async function callTool(
     ...(token !== undefined && { onProgress: progressTeller(token, exchange.notify) }),
   });
   const outputSchema = tools.get(result.resolvedToolName)?.schema.outputSchema;
-  return callToolResult(result, outputSchema !== undefined && isOfObject(outputSchema), shown);
+  return callToolResult(result, isOfObject(outputSchema), shown);
 }
 
 /** The host's own failure is no business of the client's. */

@@ -11,7 +11,8 @@ import { Server as Server1 } from '@modelcontextprotocol/sdk/server/index.js';
 import { ElicitRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { createMcpHandler, Server as Server2 } from '@modelcontextprotocol/server';
 import type { Dispatcher } from 'toolonion';
-import { type McpCallResult, type ServeToolsOptions, serveTools } from 'toolonion/adapters/mcp';
+import { type ServeToolsOptions, serveTools } from 'toolonion/adapters/mcp';
+import type { McpCallResult } from 'toolonion/wire';
 
 /** What a client's user answers to a question. */
 export type Answer = (message: string) => {

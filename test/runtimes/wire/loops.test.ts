@@ -1,8 +1,8 @@
 // The agents of the examples, with the providers' own packages, against servers that refuse what the providers refuse.
 
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Example, fileOf, Programs } from '../../support/examples.ts';
-import { readPage, root } from '../../support/pages.ts';
+import { type Example, exampleFile, Programs } from '../../support/examples.ts';
+import { root } from '../../support/pages.ts';
 import { PROVIDERS, Stub, type Turn } from './providers.ts';
 
 const SHAPES = [
@@ -13,10 +13,7 @@ const SHAPES = [
   ['geminiInteractions', 'gemini-interactions'],
 ] as const;
 
-const examples = SHAPES.map(([, file]): Example => {
-  const place = `docs/examples/wire/${file}.ts`;
-  return { place, page: place, line: 1, file: fileOf(place), code: readPage(place), runs: true, prints: undefined };
-});
+const examples = SHAPES.map(([, file]) => exampleFile(`docs/examples/wire/${file}.ts`));
 let programs: Programs;
 
 beforeAll(async () => {

@@ -2,9 +2,17 @@
 
 import type Anthropic from '@anthropic-ai/sdk';
 import type { Content, GoogleGenAI, Interactions } from '@google/genai';
+import type {
+  CallToolRequest,
+  CallToolResult,
+  CreateMessageResultWithTools,
+  SamplingMessage,
+  Tool,
+} from '@modelcontextprotocol/sdk/types.js';
+import type * as mcp2 from '@modelcontextprotocol/server';
 import type OpenAI from 'openai';
 import { createDispatcher } from 'toolonion';
-import { anthropic, gemini, geminiInteractions, openaiChat, openaiResponses } from 'toolonion/wire';
+import { anthropic, gemini, geminiInteractions, mcp, mcpSampling, openaiChat, openaiResponses } from 'toolonion/wire';
 
 const dispatcher = createDispatcher();
 
@@ -48,4 +56,19 @@ export async function steps(client: GoogleGenAI, input: Interactions.Step[]): Pr
   const reply = await client.interactions.create({ model: '', input, tools });
   const results = await dispatcher.dispatchAll(geminiInteractions.calls(reply, names));
   input.push(...geminiInteractions.replay(reply, results, names), ...geminiInteractions.results(results, names));
+}
+
+export async function call(request: CallToolRequest & { id: number }, old: mcp2.CallToolRequest): Promise<void> {
+  const defined = mcp.definitions(dispatcher.tools);
+  const tools: Tool[] & mcp2.Tool[] = defined.tools;
+  const results = await dispatcher.dispatchAll([...mcp.calls(request, defined.names), ...mcp.calls(old)]);
+  const told: CallToolResult[] & mcp2.CallToolResult[] = mcp.results(results, defined);
+  console.log(tools, told);
+}
+
+export async function sampled(reply: CreateMessageResultWithTools, messages: SamplingMessage[]): Promise<void> {
+  const { tools, names } = mcpSampling.definitions(dispatcher.tools.schemas);
+  const results = await dispatcher.dispatchAll(mcpSampling.calls(reply, names));
+  messages.push(mcpSampling.replay(reply, results, names), mcpSampling.results(results));
+  console.log(tools satisfies Tool[]);
 }

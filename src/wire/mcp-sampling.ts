@@ -1,0 +1,132 @@
+import type { ForModelOptions } from '../for-model.ts';
+import { isPlainObject } from '../json.ts';
+import type { ToolDispatchResult } from '../outcome.ts';
+import type { ToolCallRequest } from '../request.ts';
+import type { ToolSchema } from '../schema.ts';
+import { answerOf, type McpContent } from './mcp-protocol.ts';
+import { nameRule, type ToolNames } from './names.ts';
+import {
+  definitionsOf,
+  idsOf,
+  type ObjectSchema,
+  type Replayed,
+  replayedOf,
+  requestOf,
+  type WireTools,
+  wellFormed,
+} from './wire.ts';
+
+/** A tool, as `tools` of a request to sample has it. */
+export interface SamplingTool {
+  name: string;
+  description: string;
+  inputSchema: ObjectSchema;
+}
+
+/** What is read of a reply: the result of `sampling/createMessage`. */
+export interface SamplingReply {
+  readonly content: SamplingBlock | readonly SamplingBlock[];
+  readonly stopReason?: string | undefined;
+}
+
+/** A piece of a message, of any kind. */
+export interface SamplingBlock {
+  readonly type: string;
+}
+
+interface ToolUse {
+  readonly type: 'tool_use';
+  readonly id?: string;
+  readonly name: string;
+  readonly input: unknown;
+}
+
+/** The answer to a call. */
+export interface SamplingToolResult {
+  type: 'tool_result';
+  toolUseId: string;
+  content: McpContent[];
+  structuredContent?: Record<string, unknown>;
+  isError?: boolean;
+}
+
+/** The answers to all calls of a turn: the protocol wants them in one message, and nothing else in it. */
+export interface SamplingToolMessage {
+  role: 'user';
+  content: SamplingToolResult[];
+}
+
+const NAMES = nameRule('A-Za-z0-9_.-', 128);
+
+/** Tools for a request to sample. */
+export function definitions(tools: Iterable<ToolSchema>): WireTools<SamplingTool> {
+  return definitionsOf(tools, NAMES, (name, description, inputSchema) => ({ name, description, inputSchema }));
+}
+
+/** How a reply ends that is whole. There are others. */
+const WHOLE: ReadonlySet<string> = new Set(['toolUse', 'endTurn']);
+
+/**
+ * The calls of a reply. Of a reply that was cut for its length the last call is marked as truncated, where the reply ends with it: those before it are
+ * whole.
+ *
+ * @param names Those of `definitions`. Default: the tools are called as the model calls them.
+ */
+export function calls({ content, stopReason }: SamplingReply, names?: ToolNames): ToolCallRequest[] {
+  const blocks = blocksOf(content);
+  return blocks.filter(isToolUse).map((use) => {
+    const isCut = !WHOLE.has(stopReason ?? 'endTurn') && use === blocks.at(-1);
+    return requestOf(use.id, names?.meant(use.name) ?? use.name, use.input, isCut);
+  });
+}
+
+function blocksOf<Block extends SamplingBlock>(content: Block | readonly Block[]): readonly Block[] {
+  return Array.isArray(content) ? content : [content as Block];
+}
+
+function isToolUse<Block extends SamplingBlock>(block: Block): block is Block & ToolUse {
+  return block?.type === 'tool_use';
+}
+
+/**
+ * A reply as a message of the next request, where one bad call would have it refused: a call without an id of its own has that of its answer, and
+ * arguments that are no object are written as they were understood.
+ *
+ * @param all A result for each of its calls, in their order.
+ * @param names Those that `calls` was given.
+ * @throws TypeError when there are more or fewer.
+ */
+export function replay<Block extends SamplingBlock>(
+  { content }: { readonly content: Block | readonly Block[] },
+  all: readonly ToolDispatchResult[],
+  names?: ToolNames,
+): { role: 'assistant'; content: Block[] } {
+  const blocks = blocksOf(content);
+  const replayed = replayedOf(blocks.filter(isToolUse).length, all, NAMES, names)[Symbol.iterator]();
+  return {
+    role: 'assistant',
+    content: blocks.map((block) => (isToolUse(block) ? replayedUse(block, replayed.next().value as Replayed) : block)),
+  };
+}
+
+function replayedUse<Use extends ToolUse>(use: Use, { id, name, input }: Replayed): Use {
+  const given = wellFormed(isPlainObject(use.input) ? use.input : input);
+  return use.id === id && use.name === name && use.input === given ? use : { ...use, id, name, input: given };
+}
+
+/**
+ * One message with all results of a turn, to be put behind the reply.
+ *
+ * @param options What the model can be shown. Default: everything.
+ */
+export function results(all: readonly ToolDispatchResult[], options?: ForModelOptions): SamplingToolMessage {
+  const ids = idsOf(all);
+  return {
+    role: 'user',
+    content: all.map((result, place) => ({
+      type: 'tool_result',
+      toolUseId: ids[place] as string,
+      ...answerOf(result, false, options),
+    })),
+  };
+}

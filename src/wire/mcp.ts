@@ -1,0 +1,64 @@
+import type { ForModelOptions } from '../for-model.ts';
+import type { ToolDispatchResult } from '../outcome.ts';
+import type { ToolCallRequest } from '../request.ts';
+import type { ToolSchema } from '../schema.ts';
+import type { Tool } from '../tool.ts';
+import { callToolResult, type McpCallResult, type McpTool, toolDefinition } from './mcp-protocol.ts';
+import { nameRule, type ToolNames } from './names.ts';
+import { definitionsOf, requestOf, type WireTools, wellFormed } from './wire.ts';
+
+/** What is read of a request, or of any other message of the protocol. */
+export interface McpMessage {
+  readonly id?: string | number | undefined;
+  readonly method?: string | undefined;
+  readonly params?: { readonly name?: unknown; readonly arguments?: unknown } | undefined;
+}
+
+const NAMES = nameRule('A-Za-z0-9_.-', 128);
+
+/**
+ * Tools for the answer to `tools/list`.
+ *
+ * @param tools Their schemas, or tools, which also say whether they are read-only, destructive and idempotent.
+ */
+export function definitions(tools: Iterable<ToolSchema | Tool>): WireTools<McpTool> {
+  const all = Array.from(tools, (tool) => wellFormed(toolDefinition(tool)));
+  return definitionsOf(all, NAMES, (name, description, inputSchema, tool) => ({
+    ...tool,
+    name,
+    description,
+    inputSchema,
+  }));
+}
+
+/**
+ * The call of a message, where it is a request to call a tool, and otherwise none.
+ *
+ * @param names Those of `definitions`. Default: the tools are called as the client calls them.
+ */
+export function calls({ id, method, params }: McpMessage, names?: ToolNames): ToolCallRequest[] {
+  if (method !== 'tools/call') return [];
+  const name = params?.name as string;
+  return [requestOf(id === undefined ? id : String(id), names?.meant(name) ?? name, params?.arguments, false)];
+}
+
+/**
+ * Results as `tools/call` gives them, each for a response of its own.
+ *
+ * @param defined What `definitions` gave: where a tool was told to give data, clients take an answer without any for a broken one, so that it is a
+ * failure. Default: no tool was.
+ * @param options What the client can be shown. Default: everything.
+ * @throws the signal of a runtime's own interrupt.
+ */
+export function results(
+  all: readonly ToolDispatchResult[],
+  { tools = [], names }: Partial<WireTools<McpTool>> = {},
+  options?: ForModelOptions,
+): McpCallResult[] {
+  return all.map((result) => {
+    const { resolvedToolName } = result;
+    const name = names?.told(resolvedToolName) ?? resolvedToolName;
+    const isPromised = tools.some((tool) => tool.outputSchema !== undefined && tool.name === name);
+    return callToolResult(result, isPromised, options);
+  });
+}
