@@ -133,11 +133,11 @@ function spanned(start: number, length: number): Span | undefined {
   return length === 0 ? undefined : { start, end: start + length, mark: '' };
 }
 
-/** Whether name and value are a list of two, and not two options of a command. */
+/** Whether name and value are a list of two, which may have been cut, and not two options of a command. */
 function isPair(text: string, { name, mark, at, start }: Assignment, end: number): boolean {
   if (mark === '' || (name.startsWith('-') && text.charAt(start + mark.length) === '-')) return false;
   const before = text.slice(Math.max(0, at - 50), at);
-  return /\[(?:\s|\\+[nrt])*$/.test(before) && /^(?:\s|\\+[nrt])*\]/.test(text.slice(end, end + 50));
+  return /\[(?:\s|\\+[nrt])*$/.test(before) && /^(?:\s|\\+[nrt])*(?:\]|$)/.test(text.slice(end, end + 50));
 }
 
 /** A number, or what else JSON has without quotes. */

@@ -718,6 +718,8 @@ describe('what is assigned in a text', () => {
   test.each<[string, string]>([
     ['export DB_PASSWORD=p(w1234', 'export DB_PASSWORD=[REDACTED]'],
     ['["token", "abcdef12345678"]', '["token","[REDACTED]"]'],
+    ['of ["token", "abcdef12', 'of ["token", "[REDACTED]'],
+    ['of ["token", "abcdef12"', 'of ["token", "[REDACTED]"'],
     ['run --token abcdefg now', 'run --token [REDACTED] now'],
     ['password: abcdefghijklmnopqr and more', 'password: [REDACTED] and more'],
   ])('is taken out: %s', (text, cleaned) => {

@@ -272,6 +272,7 @@ describe('a stream', () => {
       (value) => `name="password"\r\nContent-Type: text/plain\r\n\r\n${value}\r\n`,
       (value) => `<password ${'a="b"\n'.repeat(60)}>\n${value}</password>`,
       (value) => `<clientSecret>\n${`${value}\n`.repeat(40)}</clientSecret>`,
+      (value) => `["password",\n"${`${value}\n`.repeat(40)}"]`,
       (value) => `-----BEGIN PRIVATE KEY-----\n${`${value}\n`.repeat(200)}-----END PRIVATE KEY-----`,
     );
     const noise = fc
@@ -298,8 +299,15 @@ describe('a stream', () => {
           expect(joined(events)).toBe(result.content);
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 2000 },
     );
+  });
+
+  test('keeps the text of an element back whose end has just begun', async () => {
+    const pieces = [`n = 1\n<clientSecret>\n${'Zq7abcdefgh\n'.repeat(60)}<`, '/clientSecret>\n', 'x\n'.repeat(600)];
+    const { events, result } = await streamed(yielding(pieces, { heldBack: 600 }).stream({ name: 'tool' }));
+    expect(result.content).toMatch(/^n = 1\n<clientSecret>\[REDACTED\]<\/clientSecret>\n/);
+    expect(JSON.stringify(events)).not.toContain('Zq7');
   });
 
   test('takes no longer than its text is long', async () => {
