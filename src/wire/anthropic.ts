@@ -6,7 +6,9 @@ import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
 import { type ImageType, type PDF, type Shown, shownMedia } from './media.ts';
 import { nameRule, type ToolNames } from './names.ts';
+import { ANTHROPIC } from './schema/dialects.ts';
 import {
+  type DefinitionsOptions,
   definitionsOf,
   idsOf,
   linkToldOf,
@@ -14,6 +16,7 @@ import {
   type Replayed,
   replayedOf,
   requestOf,
+  type ToolRules,
   toldAsText,
   toldOf,
   type WireTools,
@@ -25,6 +28,7 @@ export interface AnthropicTool {
   name: string;
   description: string;
   input_schema: ObjectSchema;
+  strict?: true;
 }
 
 /** What is read of a reply: a message. */
@@ -75,10 +79,20 @@ export interface AnthropicToolMessage {
 }
 
 const NAMES = nameRule('A-Za-z0-9_-', 128);
+const RULES: ToolRules = { names: NAMES, dialect: ANTHROPIC, arguments: nameRule('A-Za-z0-9_.-', 64) };
 
-/** Tools for a request. */
-export function definitions(tools: Iterable<ToolSchema>): WireTools<AnthropicTool> {
-  return definitionsOf(tools, NAMES, (name, description, input_schema) => ({ name, description, input_schema }));
+/**
+ * Tools for a request.
+ *
+ * @throws TypeError naming the option and what is allowed.
+ */
+export function definitions(tools: Iterable<ToolSchema>, options: DefinitionsOptions = {}): WireTools<AnthropicTool> {
+  return definitionsOf(tools, RULES, options, ({ name, description, schema: input_schema, isStrict }) => ({
+    name,
+    description,
+    input_schema,
+    ...(isStrict && { strict: isStrict }),
+  }));
 }
 
 /** How a reply ends that is whole. There are many others. */
@@ -94,9 +108,10 @@ export function calls({ content, stop_reason: reason }: AnthropicReply, names?: 
   if (!Array.isArray(content)) return [];
   const uses = content.filter(isToolUse);
   return uses.map((use) => {
-    const { id, name, input } = use;
+    const { id, name: told, input } = use;
     const isCut = !WHOLE.has(reason ?? 'end_turn') && use === content.at(-1);
-    return requestOf(id, names?.meant(name) ?? name, input, isCut);
+    const name = names?.meant(told) ?? told;
+    return requestOf(id, name, names?.meantInput(name, input) ?? input, isCut);
   });
 }
 

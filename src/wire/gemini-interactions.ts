@@ -6,7 +6,9 @@ import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
 import { shownMedia } from './media.ts';
 import { fitting, nameRule, type ToolNames } from './names.ts';
+import { GEMINI } from './schema/dialects.ts';
 import {
+  type DefinitionsOptions,
   definitionsOf,
   idsOf,
   linkToldOf,
@@ -14,6 +16,7 @@ import {
   type Replayed,
   replayedOf,
   requestOf,
+  type ToolRules,
   toldAsText,
   toldOf,
   type WireTools,
@@ -60,11 +63,19 @@ export interface InteractionsResult {
   result: string | InteractionsContent[];
 }
 
-const NAMES = nameRule('A-Za-z0-9_.:-', 128, 'A-Za-z_');
+const NAMES = nameRule('A-Za-z0-9_.-', 64, 'A-Za-z_');
+const RULES: ToolRules = { names: NAMES, dialect: GEMINI };
 
-/** Tools for a request. */
-export function definitions(tools: Iterable<ToolSchema>): WireTools<InteractionsTool> {
-  return definitionsOf(tools, NAMES, (name, description, parameters) => ({
+/**
+ * Tools for a request.
+ *
+ * @throws TypeError naming the option and what is allowed.
+ */
+export function definitions(
+  tools: Iterable<ToolSchema>,
+  options: DefinitionsOptions = {},
+): WireTools<InteractionsTool> {
+  return definitionsOf(tools, RULES, options, ({ name, description, schema: parameters }) => ({
     type: 'function',
     name,
     description,

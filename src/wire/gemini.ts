@@ -7,7 +7,9 @@ import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
 import { shownMedia } from './media.ts';
 import { fitting, nameRule, type ToolNames } from './names.ts';
+import { GEMINI } from './schema/dialects.ts';
 import {
+  type DefinitionsOptions,
   definitionsOf,
   idsOf,
   linkToldOf,
@@ -15,6 +17,7 @@ import {
   type Replayed,
   replayedOf,
   requestOf,
+  type ToolRules,
   toldAsText,
   toldOf,
   type WireTools,
@@ -77,17 +80,29 @@ export interface GeminiToolMessage {
   parts: GeminiResult[];
 }
 
-const NAMES = nameRule('A-Za-z0-9_.:-', 128, 'A-Za-z_');
+/** Of the widest rule it had, which not all of its models know: 128 characters, and colons. */
+const NAMES = nameRule('A-Za-z0-9_.-', 64, 'A-Za-z_');
+const RULES: ToolRules = { names: NAMES, dialect: GEMINI };
 
-/** Tools for the `config` of a request. */
-export function definitions(tools: Iterable<ToolSchema>): WireTools<GeminiTool> {
-  const { tools: functionDeclarations, names } = definitionsOf(
+/**
+ * Tools for the `config` of a request.
+ *
+ * @throws TypeError naming the option and what is allowed.
+ */
+export function definitions(tools: Iterable<ToolSchema>, options: DefinitionsOptions = {}): WireTools<GeminiTool> {
+  const defined = definitionsOf(
     tools,
-    NAMES,
-    (name, description, parametersJsonSchema): GeminiFunction => ({ name, description, parametersJsonSchema }),
+    RULES,
+    options,
+    ({ name, description, schema: parametersJsonSchema }): GeminiFunction => ({
+      name,
+      description,
+      parametersJsonSchema,
+    }),
   );
+  const functionDeclarations = defined.tools;
   // A tool without any function is refused.
-  return { tools: functionDeclarations.length === 0 ? [] : [{ functionDeclarations }], names };
+  return { ...defined, tools: functionDeclarations.length === 0 ? [] : [{ functionDeclarations }] };
 }
 
 /** How a reply ends that is whole. There are many others. */

@@ -7,4 +7,4 @@ export * as mcpSampling from './mcp-sampling.ts';
 export type { NameRule, ToolNames } from './names.ts';
 export * as openaiChat from './openai-chat.ts';
 export * as openaiResponses from './openai-responses.ts';
-export type { ObjectSchema, WireTools } from './wire.ts';
+export type { DefinitionsOptions, ObjectSchema, ToolLoss, WireTools } from './wire.ts';

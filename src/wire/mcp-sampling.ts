@@ -12,6 +12,7 @@ import {
   type Replayed,
   replayedOf,
   requestOf,
+  type ToolRules,
   type WireTools,
   wellFormed,
 } from './wire.ts';
@@ -57,10 +58,15 @@ export interface SamplingToolMessage {
 }
 
 const NAMES = nameRule('A-Za-z0-9_.-', 128);
+const RULES: ToolRules = { names: NAMES, takesUnions: true };
 
 /** Tools for a request to sample. */
 export function definitions(tools: Iterable<ToolSchema>): WireTools<SamplingTool> {
-  return definitionsOf(tools, NAMES, (name, description, inputSchema) => ({ name, description, inputSchema }));
+  return definitionsOf(tools, RULES, {}, ({ name, description, schema: inputSchema }) => ({
+    name,
+    description,
+    inputSchema,
+  }));
 }
 
 /** How a reply ends that is whole. There are others. */

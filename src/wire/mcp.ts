@@ -5,7 +5,7 @@ import type { ToolSchema } from '../schema.ts';
 import type { Tool } from '../tool.ts';
 import { callToolResult, type McpCallResult, type McpTool, toolDefinition } from './mcp-protocol.ts';
 import { nameRule, type ToolNames } from './names.ts';
-import { definitionsOf, requestOf, type WireTools, wellFormed } from './wire.ts';
+import { definitionsOf, requestOf, type ToolRules, type WireTools, wellFormed } from './wire.ts';
 
 /** What is read of a request, or of any other message of the protocol. */
 export interface McpMessage {
@@ -14,7 +14,7 @@ export interface McpMessage {
   readonly params?: { readonly name?: unknown; readonly arguments?: unknown } | undefined;
 }
 
-const NAMES = nameRule('A-Za-z0-9_.-', 128);
+const RULES: ToolRules = { names: nameRule('A-Za-z0-9_.-', 128), takesUnions: true };
 
 /**
  * Tools for the answer to `tools/list`.
@@ -23,8 +23,8 @@ const NAMES = nameRule('A-Za-z0-9_.-', 128);
  */
 export function definitions(tools: Iterable<ToolSchema | Tool>): WireTools<McpTool> {
   const all = Array.from(tools, (tool) => wellFormed(toolDefinition(tool)));
-  return definitionsOf(all, NAMES, (name, description, inputSchema, tool) => ({
-    ...tool,
+  return definitionsOf(all, RULES, {}, ({ name, description, schema: inputSchema, source }) => ({
+    ...source,
     name,
     description,
     inputSchema,

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isPlainObject } from '../json.ts';
 
 /** What a provider takes for the name of a tool. */
 export interface NameRule {
@@ -29,10 +30,11 @@ export function fitting(name: string, rule: NameRule): string {
 /** Letters of a digest that keep two names apart which are the same to a provider. */
 const DIGEST = 8;
 
-/** The names of tools as a provider is told them, and the way back. */
+/** The names of tools, or of arguments, as a provider is told them, and the way back. */
 export class ToolNames {
   readonly #told = new Map<string, string>();
   readonly #tools = new Map<string, string>();
+  readonly #arguments = new Map<string, ToolNames>();
   readonly #rule: NameRule;
 
   constructor(names: Iterable<string>, rule: NameRule) {
@@ -51,6 +53,24 @@ export class ToolNames {
   /** What tool the provider's model means. A name that none has is given back as it is. */
   meant(told: string): string {
     return this.#tools.get(told) ?? told;
+  }
+
+  /** The arguments of a tool, whose names have to fit as well. */
+  addArguments(tool: string, names: Iterable<string>, rule: NameRule): ToolNames {
+    const told = new ToolNames(names, rule);
+    if (told.#hasChanged) this.#arguments.set(tool, told);
+    return told;
+  }
+
+  /** What arguments the provider's model means. What is no object is given back as it is. */
+  meantInput(tool: string, input: unknown): unknown {
+    const names = this.#arguments.get(tool);
+    if (names === undefined || !isPlainObject(input)) return input;
+    return Object.fromEntries(Object.entries(input).map(([told, value]) => [names.meant(told), value]));
+  }
+
+  get #hasChanged(): boolean {
+    return [...this.#told].some(([name, told]) => name !== told);
   }
 
   #add(name: string, told: string): void {

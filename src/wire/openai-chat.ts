@@ -2,7 +2,9 @@ import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
 import { nameRule, type ToolNames } from './names.ts';
+import { OPENAI } from './schema/dialects.ts';
 import {
+  type DefinitionsOptions,
   definitionsOf,
   failureText,
   idsOf,
@@ -11,6 +13,7 @@ import {
   type Replayed,
   replayedOf,
   requestOf,
+  type ToolRules,
   toldAsText,
   type WireTools,
 } from './wire.ts';
@@ -18,7 +21,7 @@ import {
 /** A tool, as `tools` of a request has it. */
 export interface ChatTool {
   type: 'function';
-  function: { name: string; description: string; parameters: ObjectSchema };
+  function: { name: string; description: string; parameters: ObjectSchema; strict?: true };
 }
 
 /** A call of a function, or of a custom tool, whose input is plain text. */
@@ -41,12 +44,17 @@ export interface ChatToolMessage {
 }
 
 const NAMES = nameRule('A-Za-z0-9_-', 64);
+const RULES: ToolRules = { names: NAMES, dialect: OPENAI };
 
-/** Tools for a request. */
-export function definitions(tools: Iterable<ToolSchema>): WireTools<ChatTool> {
-  return definitionsOf(tools, NAMES, (name, description, parameters) => ({
+/**
+ * Tools for a request.
+ *
+ * @throws TypeError naming the option and what is allowed.
+ */
+export function definitions(tools: Iterable<ToolSchema>, options: DefinitionsOptions = {}): WireTools<ChatTool> {
+  return definitionsOf(tools, RULES, options, ({ name, description, schema: parameters, isStrict }) => ({
     type: 'function',
-    function: { name, description, parameters },
+    function: { name, description, parameters, ...(isStrict && { strict: isStrict }) },
   }));
 }
 

@@ -5,8 +5,10 @@ import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
 import { shownMedia } from './media.ts';
 import { fitting, nameRule, type ToolNames } from './names.ts';
+import { OPENAI } from './schema/dialects.ts';
 import {
   checkCount,
+  type DefinitionsOptions,
   definitionsOf,
   failureText,
   idsOf,
@@ -16,6 +18,7 @@ import {
   type Replayed,
   replayedOf,
   requestOf,
+  type ToolRules,
   toldAsText,
   toldOf,
   type WireTools,
@@ -28,7 +31,7 @@ export interface ResponsesTool {
   description: string;
   parameters: ObjectSchema;
   /** Told, for the provider takes its absence for `true`. */
-  strict: false;
+  strict: boolean;
 }
 
 /** What is read of a reply: a response. */
@@ -83,15 +86,20 @@ export interface ResponsesOutput {
 }
 
 const NAMES = nameRule('A-Za-z0-9_-', 64);
+const RULES: ToolRules = { names: NAMES, dialect: OPENAI };
 
-/** Tools for a request. */
-export function definitions(tools: Iterable<ToolSchema>): WireTools<ResponsesTool> {
-  return definitionsOf(tools, NAMES, (name, description, parameters) => ({
+/**
+ * Tools for a request.
+ *
+ * @throws TypeError naming the option and what is allowed.
+ */
+export function definitions(tools: Iterable<ToolSchema>, options: DefinitionsOptions = {}): WireTools<ResponsesTool> {
+  return definitionsOf(tools, RULES, options, ({ name, description, schema: parameters, isStrict: strict }) => ({
     type: 'function',
     name,
     description,
     parameters,
-    strict: false,
+    strict,
   }));
 }
 

@@ -2,16 +2,28 @@ import { type Content, type ResourceLinkPart, textOf } from '../content.ts';
 import { type ForModelOptions, forModel, leftOut, toldContent } from '../for-model.ts';
 import { cloneJson, isPlainObject, type JsonObject, type JsonValue } from '../json.ts';
 import { linkText } from '../media.ts';
+import { checkOptions, isBoolean, type OptionChecks } from '../options.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
 import { fitting, type NameRule, ToolNames } from './names.ts';
+import { type Dialect, fitted } from './schema/dialect.ts';
+import { Budget } from './schema/extent.ts';
+import { withOneRoot } from './schema/one-root.ts';
+import type { SchemaLoss } from './schema/parts.ts';
 
 /** Tools as a provider is told of them, and their names there. */
 export interface WireTools<Definition> {
   readonly tools: Definition[];
   /** The way back: for the calls of the reply. */
   readonly names: ToolNames;
+  /** What the provider is not told, or not as a rule, for it would refuse it. */
+  readonly losses: readonly ToolLoss[];
+}
+
+/** Something that the schema of a tool says and a provider is not told, or not as a rule. */
+export interface ToolLoss extends SchemaLoss {
+  readonly tool: string;
 }
 
 /** An object schema, as every provider wants one for arguments. */
@@ -20,30 +32,84 @@ export interface ObjectSchema {
   [keyword: string]: unknown;
 }
 
+/** How tools are told. */
+export interface DefinitionsOptions {
+  /**
+   * Whether the provider is to hold its model to the schemas, as far as it can: what else they say is told in their descriptions. A schema that it
+   * cannot hold its model to at all is told as it is. Default: false.
+   */
+  readonly strict?: boolean;
+}
+
+const DEFINITIONS_OPTIONS: OptionChecks = { strict: isBoolean };
+
+/** What a provider takes of tools. */
+export interface ToolRules {
+  readonly names: NameRule;
+  /** What it can hold its model to. Default: nothing. */
+  readonly dialect?: Dialect;
+  /** Whether the arguments may be told by several schemas. Default: false. */
+  readonly takesUnions?: boolean;
+  /** What it takes for the names of arguments. Default: anything. */
+  readonly arguments?: NameRule;
+}
+
+/** A tool as all providers are told of it. */
+export interface ToldTool<Source> {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: ObjectSchema;
+  /** Whether its provider can hold its model to the schema, and is to. */
+  readonly isStrict: boolean;
+  readonly source: Source;
+}
+
 /**
- * A tool's definition in the form of a provider. Its schema is a copy, whole: `$defs`, `$ref` and descriptions as they are, half
- * surrogate pairs aside.
+ * Definitions of tools in the form of a provider. Their schemas are copies, half surrogate pairs aside, and whole: `$defs`, `$ref` and descriptions as
+ * they are, but for what the provider would refuse.
+ *
+ * @throws TypeError naming the option and what is allowed.
  */
 export function definitionsOf<Source extends ToolSchema, Definition>(
   tools: Iterable<Source>,
-  rule: NameRule,
-  shape: (name: string, description: string, schema: ObjectSchema, tool: Source) => Definition,
+  rules: ToolRules,
+  options: DefinitionsOptions,
+  shape: (tool: ToldTool<Source>) => Definition,
 ): WireTools<Definition> {
+  checkOptions('definitions', options, DEFINITIONS_OPTIONS);
   const all = [...tools];
   const names = new ToolNames(
     all.map(({ name }) => name),
-    rule,
+    rules.names,
   );
-  const definitions = all.map((tool) =>
-    shape(names.told(tool.name), tool.description.toWellFormed(), schemaOf(tool), tool),
-  );
-  return { tools: definitions, names };
+  const losses: ToolLoss[] = [];
+  const dialect = options.strict ? rules.dialect : undefined;
+  const budget = new Budget(dialect?.mostOfAll);
+  const definitions = all.map((source) => {
+    const { name: tool, description, inputSchema } = source;
+    const one = rules.takesUnions ? { schema: inputSchema, losses: [] } : withOneRoot(inputSchema);
+    const strict = dialect && budget.within(fitted(one.schema, dialect));
+    losses.push(...[...one.losses, ...(strict?.losses ?? [])].map((loss) => ({ tool, ...loss })));
+    const schema = schemaOf(strict?.schema ?? one.schema);
+    if (rules.arguments) renameArguments(schema, (own) => names.addArguments(tool, own, rules.arguments as NameRule));
+    const isStrict = strict?.schema !== undefined;
+    return shape({ name: names.told(tool), description: description.toWellFormed(), schema, isStrict, source });
+  });
+  return { tools: definitions, names, losses };
 }
 
-function schemaOf({ inputSchema }: ToolSchema): ObjectSchema {
-  const { type: _, ...rest } = wellFormed(cloneJson(inputSchema as JsonValue)) as Record<string, unknown>;
+function schemaOf(schema: Readonly<Record<string, unknown>>): ObjectSchema {
+  const { type: _, ...rest } = wellFormed(cloneJson(schema as JsonValue)) as Record<string, unknown>;
   // OpenAI refuses a schema without.
   return { type: 'object', ...(rest['properties'] === undefined && { properties: {} }), ...rest };
+}
+
+function renameArguments(schema: ObjectSchema, namesOf: (own: readonly string[]) => ToolNames): void {
+  const { properties, required } = schema as { properties?: unknown; required?: unknown };
+  if (!isPlainObject(properties)) return;
+  const names = namesOf(Object.keys(properties));
+  schema['properties'] = Object.fromEntries(Object.entries(properties).map(([name, own]) => [names.told(name), own]));
+  if (Array.isArray(required)) schema['required'] = required.map((name) => names.told(name));
 }
 
 /**

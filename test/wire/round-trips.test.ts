@@ -9,6 +9,7 @@ import {
   describePart,
   forModel,
   isPlainObject,
+  type JsonSchema,
   type MediaPart,
   type ToolDispatchResult,
   ToolFailure,
@@ -84,7 +85,13 @@ describe.each(SHAPES)('$title', (shape) => {
         if (shape.name.test(name)) expect(told.name).toBe(name);
         expect(told.description).toBe(description);
         const { type, ...rest } = { properties: {}, ...inputSchema };
-        expect(told.schema).toEqual({ type, ...rest });
+        const schema = told.schema as JsonSchema;
+        for (const told of Object.keys(schema.properties ?? {}))
+          if (shape.argument) expect(told).toMatch(shape.argument);
+        expect(shape.argument ? withMeantArguments(schema, (input) => names.meantInput(name, input)) : schema).toEqual({
+          type,
+          ...rest,
+        });
         expect(Object.isFrozen(told.schema)).toBe(false);
       }
     };
@@ -133,6 +140,13 @@ describe.each(SHAPES)('$title', (shape) => {
     );
   });
 });
+
+/** A schema with the names that its arguments have for the tool. */
+function withMeantArguments(schema: JsonSchema, meant: (input: unknown) => unknown): unknown {
+  const { properties = {}, required } = schema;
+  const wanted = required?.map((name) => Object.keys(meant({ [name]: true }) as object)[0]);
+  return { ...schema, properties: meant(properties), ...(wanted && { required: wanted }) };
+}
 
 const leftOut = (part: MediaPart) => `[${describePart(part)} left out: it cannot be shown here.]`;
 

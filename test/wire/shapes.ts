@@ -21,6 +21,8 @@ export interface Shape {
   readonly title: string;
   /** What a name may be. */
   readonly name: RegExp;
+  /** What the name of an argument may be, where not anything. */
+  readonly argument?: RegExp;
   define(tools: Iterable<ToolSchema>): { readonly tools: readonly Defined[]; readonly names: ToolNames };
   calls(requests: readonly Sent[], names?: ToolNames): ToolCallRequest[];
   results(all: readonly ToolDispatchResult[]): readonly Answer[];
@@ -103,6 +105,7 @@ export const PROVIDERS: readonly ProviderShape[] = [
   {
     title: 'anthropic',
     name: /^[A-Za-z0-9_-]{1,128}$/,
+    argument: /^[A-Za-z0-9_.-]{1,64}$/,
     define(tools) {
       const { tools: made, names } = anthropic.definitions(tools);
       return { tools: made.map(({ input_schema, ...told }) => ({ ...told, schema: input_schema })), names };
@@ -120,7 +123,7 @@ export const PROVIDERS: readonly ProviderShape[] = [
   },
   {
     title: 'gemini',
-    name: /^[A-Za-z_][A-Za-z0-9_.:-]{0,127}$/,
+    name: /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/,
     define(tools) {
       const { tools: made, names } = gemini.definitions(tools);
       const functions = made.flatMap(({ functionDeclarations }) => functionDeclarations);
@@ -146,7 +149,7 @@ export const PROVIDERS: readonly ProviderShape[] = [
   },
   {
     title: 'geminiInteractions',
-    name: /^[A-Za-z_][A-Za-z0-9_.:-]{0,127}$/,
+    name: /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/,
     define(tools) {
       const { tools: made, names } = geminiInteractions.definitions(tools);
       return { tools: made.map(({ name, description, parameters: schema }) => ({ name, description, schema })), names };

@@ -27,7 +27,7 @@ interface Provider {
 }
 
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
-const GEMINI_NAME = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/;
+const GEMINI_NAME = /^[a-zA-Z_][a-zA-Z0-9_.-]{0,63}$/;
 
 export const PROVIDERS = {
   openaiChat: {
