@@ -62,10 +62,12 @@ describe('imports', () => {
   });
 
   test.each(command)(
-    'lead from %s only to the public names, the kit for testing, the adapters, pino, and its own kind',
+    'lead from %s only to the public names, the kit for testing, the adapters, the shapes of providers, pino, and its own kind',
     (file) => {
-      const open = ['src/index.ts', 'src/testing/index.ts', 'middleware/index.ts', 'src/adapters/mcp/index.ts', 'pino'];
-      const others = namesOf(file).filter((name) => !/^(node:|src\/cli\/)/.test(name) && !open.includes(name));
+      const open = ['src', 'src/testing', 'middleware', 'src/adapters/mcp', 'src/wire'].map(
+        (name) => `${name}/index.ts`,
+      );
+      const others = namesOf(file).filter((name) => !/^(node:|pino$|src\/cli\/)/.test(name) && !open.includes(name));
       expect(others).toEqual([]);
     },
   );

@@ -36,7 +36,7 @@ test.each([
   ],
   ['toolonion/adapters/mcp', mcp, 'connectTools proxy serveTools'],
   ['toolonion/testing', testing, testingNames],
-  ['toolonion/wire', wire, 'anthropic gemini geminiInteractions mcp mcpSampling openaiChat openaiResponses'],
+  ['toolonion/wire', wire, 'anthropic detect gemini geminiInteractions mcp mcpSampling openaiChat openaiResponses'],
   ['toolonion/wire: anthropic', wire.anthropic, 'calls definitions replay results'],
   ['toolonion/wire: gemini', wire.gemini, 'calls definitions replay results'],
   ['toolonion/wire: geminiInteractions', wire.geminiInteractions, 'calls definitions replay results'],

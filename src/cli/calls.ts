@@ -1,6 +1,7 @@
 import { isPlainObject, kindOf, type ToolCallRequest } from '../index.ts';
 import { jsonFault } from './json-file.ts';
 import type { Line } from './lines.ts';
+import type { ProviderCalls } from './provider-calls.ts';
 
 /** What a line may hold. */
 const KEYS: ReadonlySet<string> = new Set(['id', 'name', 'arguments', 'truncated']);
@@ -28,10 +29,8 @@ export interface FaultyCall {
 /** What a line holds. */
 export type ReadCall = { readonly call: ToolCallRequest } | FaultyCall;
 
-/**
- * Reads a line as a call. A key it does not know is a fault: a call whose arguments stand under another name would run without them.
- */
-export function readCall({ text, fault }: Line): ReadCall {
+/** Reads a line as a call, of this package or as a provider tells it. */
+export function readCall({ text, fault }: Line, providers: ProviderCalls): ReadCall {
   if (fault !== undefined) return { fault };
   let value: unknown;
   try {
@@ -40,6 +39,20 @@ export function readCall({ text, fault }: Line): ReadCall {
     return { fault: `it is no JSON: ${jsonFault(text)}` };
   }
   if (!isPlainObject(value)) return { fault: `it is ${kindOf(value)}, no object` };
+  const told = providers.read(value);
+  return told === undefined ? plainCall(value) : providerCall(told);
+}
+
+/** What else stands in such a call is the provider's business. */
+function providerCall({ shape, call }: NonNullable<ReturnType<ProviderCalls['read']>>): ReadCall {
+  const { id, ...idless } = call;
+  const { name } = call;
+  if (typeof name !== 'string' || name === '') return faulty({ id }, `it has the shape of ${shape}, but names no tool`);
+  return { call: typeof id === 'string' ? call : idless };
+}
+
+/** A key it does not know is a fault: a call whose arguments stand under another name would run without them. */
+function plainCall(value: Record<string, unknown>): ReadCall {
   for (const key in value) {
     // A tool may have put something on every object.
     if (!KEYS.has(key) && Object.hasOwn(value, key)) return faulty(value, unknownKey(key));

@@ -9,6 +9,7 @@ import type { LineWriter } from './line-writer.ts';
 import { type Line, LineReader } from './lines.ts';
 import { Outcomes } from './outcomes.ts';
 import { READER_GONE } from './output.ts';
+import type { ProviderCalls } from './provider-calls.ts';
 import { complain, counted, grouped, rate } from './terminal.ts';
 
 /** Milliseconds after which the event loop has its turn. */
@@ -31,6 +32,7 @@ function isResult(value: unknown): value is ToolDispatchResult {
 
 /** Takes calls from an input, one after the other, and writes a result for each line that is not blank. */
 export class Session {
+  readonly #providers: ProviderCalls;
   readonly #format: Format;
   readonly #writer: LineWriter;
   readonly #interrupt: Interrupt;
@@ -46,7 +48,8 @@ export class Session {
   #strayed = false;
   #done = false;
 
-  constructor(format: Format, writer: LineWriter, interrupt: Interrupt, late: LateTools) {
+  constructor(providers: ProviderCalls, format: Format, writer: LineWriter, interrupt: Interrupt, late: LateTools) {
+    this.#providers = providers;
     this.#format = format;
     this.#writer = writer;
     this.#interrupt = interrupt;
@@ -97,7 +100,7 @@ export class Session {
     for (const line of lines) {
       if (!this.#isWritable()) return false;
       this.#line = line.number;
-      const read = readCall(line);
+      const read = readCall(line, this.#providers);
       let result: ToolDispatchResult;
       // Here and not in a function of its own, which would cost a promise for each call.
       try {

@@ -1,4 +1,5 @@
 export * as anthropic from './anthropic.ts';
+export { detect, type Shape } from './detect.ts';
 export * as gemini from './gemini.ts';
 export * as geminiInteractions from './gemini-interactions.ts';
 export * as mcp from './mcp.ts';

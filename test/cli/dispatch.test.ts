@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ToolDispatchResult } from 'toolonion';
+import { anthropic } from 'toolonion/wire';
 import { Command, firstOf, jsonLines, type RunOptions } from '../support/command.ts';
 import { type Finished, finished } from '../support/process.ts';
 
@@ -159,6 +160,41 @@ describe('a line', () => {
     expect(ran.results[1]?.error).toMatchObject({ executed: 'no', retryable: false });
     expect(ran.stderr).toBe(`toolonion: Line 2 holds no call: ${why}.\n`);
     expect(ran.code).toBe(1);
+  });
+
+  test('may be a call as a provider tells it, with the names that a provider was told', async () => {
+    const input = { text: 'x' };
+    const text = JSON.stringify(input);
+    const ran = await dispatch([
+      { id: 'a', type: 'function', function: { name: 'echo', arguments: text } },
+      { index: 0, id: 'b', function: { name: 'echo', arguments: text } },
+      { type: 'function_call', id: 'i', call_id: 'c', name: 'echo', arguments: text, status: 'completed' },
+      { type: 'tool_use', id: 'd', name: 'echo', input },
+      { functionCall: { id: 'e', name: 'echo', args: input }, thoughtSignature: 's' },
+      { type: 'function_call', id: 'f', name: 'echo', arguments: input },
+      { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'echo', arguments: input } },
+    ]);
+    expect(ran.results.map(({ toolCallId, content }) => [toolCallId, content])).toEqual(
+      ['a', 'b', 'c', 'd', 'e', 'f', '7'].map((id) => [id, 'x']),
+    );
+    const { names } = anthropic.definitions([{ name: 'my.echo', description: '', inputSchema: {} }]);
+    const told = await dispatch([{ type: 'tool_use', id: 'a', name: names.told('my.echo'), input }]);
+    expect(told.results[0]).toMatchObject({ resolvedToolName: 'my.echo', content: 'x' });
+  });
+
+  test('that a provider tells to be cut is refused, and one without an id gets one', async () => {
+    const ran = await dispatch([
+      { type: 'function_call', call_id: 'c', name: 'echo', arguments: '{"text":"x"}', status: 'incomplete' },
+      { id: null, type: 'function', function: { name: 'echo', arguments: '{"text":"x"}' } },
+      { type: 'tool_use', id: 'a', input: {} },
+      { functionCall: {} },
+    ]);
+    expect(codes(ran)).toEqual(['truncated_arguments', 'ok', 'invalid_call', 'invalid_call']);
+    expect(ran.results[1]?.toolCallId).toMatch(/./);
+    expect(ran.results[2]).toMatchObject({
+      toolCallId: 'a',
+      content: 'Line 3 holds no call: it has the shape of anthropic, but names no tool.',
+    });
   });
 
   test('that is no UTF-8 is refused, for its arguments would not arrive as they were sent', async () => {

@@ -11,6 +11,7 @@ import { isOwn } from '../modules.ts';
 import { DISPATCHER_HELP, DISPATCHER_OPTIONS, openDispatcher } from '../open-dispatcher.ts';
 import { print, printJson } from '../output.ts';
 import { startProgress } from '../progress.ts';
+import { ProviderCalls } from '../provider-calls.ts';
 import { complain, grouped } from '../terminal.ts';
 import { UsageError } from '../usage-error.ts';
 
@@ -61,10 +62,10 @@ async function run(given: Given): Promise<number> {
   const path = given.text('calls');
   const [repeats, rounds, show] = ['repeats', 'rounds', 'show'].map((option) => given.count(option));
   if (path === undefined) throw new UsageError('--calls FILE is missing: calls, one a line.');
-  const calls = await readCalls(path);
+  const dispatcher = await openDispatcher(given, { level: 'silent' });
+  const calls = await readCalls(path, new ProviderCalls(dispatcher));
   if (show !== undefined && show > calls.length)
     throw new UsageError(`--show ${show}: there are ${calls.length} calls.`);
-  const dispatcher = await openDispatcher(given, { level: 'silent' });
   if (!isOwn(dispatcher)) {
     throw new UsageError(
       '--dispatcher: its tools are of another copy of toolonion. Use the command of that copy: npx toolonion.',
@@ -101,14 +102,14 @@ async function run(given: Given): Promise<number> {
 }
 
 /** The calls of a file. @throws UsageError naming the line that holds none: figures of half the calls would mislead. */
-async function readCalls(path: string): Promise<readonly ToolCallRequest[]> {
+async function readCalls(path: string, providers: ProviderCalls): Promise<readonly ToolCallRequest[]> {
   const input = Input.open(path);
   const reader = new LineReader();
   const lines = [];
   for await (const chunk of input.chunks()) lines.push(...reader.take(chunk));
   lines.push(...reader.end());
   const calls = lines.map((line) => {
-    const read = readCall(line);
+    const read = readCall(line, providers);
     if ('fault' in read)
       throw new UsageError(`--calls: line ${line.number} of "${path}" holds no call: ${read.fault}.`);
     return read.call;

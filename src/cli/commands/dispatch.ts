@@ -8,6 +8,7 @@ import { LateTools, NoLateTools } from '../late-tools.ts';
 import { LineWriter } from '../line-writer.ts';
 import { DISPATCHER_HELP, DISPATCHER_OPTIONS, openDispatcher } from '../open-dispatcher.ts';
 import { startProgress } from '../progress.ts';
+import { ProviderCalls } from '../provider-calls.ts';
 import { lineOf } from '../result-line.ts';
 import { type Format, Session } from '../session.ts';
 import { complain, paintFor, widthOf } from '../terminal.ts';
@@ -19,9 +20,9 @@ Dispatches tool calls, one after the other: a call a line in, from FILE or stand
 result a line out, in the same order. The log goes to standard error, and so does what tools print.
 
 A call is {"name": "read_file", "arguments": {"path": "a.txt"}, "id": "call_1"}. The arguments may
-be an object, or its text, as most providers give it; the id may be missing. A result is what
-dispatch gives: resolvedToolName, content, isError, notes, toolCallId, durationMs, requested, and
-where there are any structured, error, control.
+be an object, or its text; the id may be missing. It may also be a call as OpenAI, Anthropic, Gemini
+or a client of MCP tells it. A result is what dispatch gives: resolvedToolName, content, isError,
+notes, toolCallId, durationMs, requested, and where there are any structured, error, control.
 
 ${DISPATCHER_HELP}  --format FORMAT      json: a line for each result, and --log info unless it says otherwise;
                        text: for people to read, and --log silent
@@ -62,7 +63,8 @@ async function run(given: Given): Promise<number> {
   const interrupt = new Interrupt(
     'Stopping: the call under way is being answered, and all that are left as cancelled. Once more ends at once.',
   );
-  const session = new Session((asText ? textFormat : jsonFormat)(dispatcher), new LineWriter(), interrupt, late);
+  const format = (asText ? textFormat : jsonFormat)(dispatcher);
+  const session = new Session(new ProviderCalls(dispatcher), format, new LineWriter(), interrupt, late);
   if (input.isTerminal && !quiet) complain('Reading calls from the terminal, one a line. Ctrl-D ends them.');
   // Whoever types sees how far it is, and must not be written over.
   const endProgress = quiet || input.isTerminal ? () => {} : startProgress(() => session.status(input));

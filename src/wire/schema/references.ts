@@ -47,7 +47,12 @@ export class References {
   }
 
   /** Whether references lead from within a schema to another one. */
-  isReached(target: string, schema: unknown, within = referencesIn, seen: Set<string> = new Set()): boolean {
+  isReached(
+    target: string,
+    schema: unknown,
+    within: (value: unknown) => readonly unknown[] = referencesIn,
+    seen: Set<string> = new Set(),
+  ): boolean {
     for (const $ref of within(schema)) {
       const next = this.targetOf($ref);
       if (next === target) return true;

@@ -16,6 +16,7 @@ export const echo = defineTool({
 });
 
 export const more = [
+  defineTool({ name: 'my.echo', description: 'The same.', inputSchema: text, readOnly: true, execute: echo.execute }),
   defineTool({ name: 'prints', description: 'Prints.', readOnly: true, execute: () => console.log('printed') }),
   defineTool({ name: 'write', description: 'Changes something.', execute: () => 'written' }),
 ];
