@@ -5,11 +5,11 @@ import { linkText } from '../media.ts';
 import { checkOptions, isBoolean, type OptionChecks } from '../options.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
-import type { ToolSchema } from '../schema.ts';
+import type { JsonSchema, ToolSchema } from '../schema.ts';
 import { fitting, type NameRule, ToolNames } from './names.ts';
 import { type Dialect, fitted } from './schema/dialect.ts';
 import { Budget } from './schema/extent.ts';
-import { withOneRoot } from './schema/one-root.ts';
+import { type OneRoot, withOneRoot } from './schema/one-root.ts';
 import type { SchemaLoss } from './schema/parts.ts';
 
 /** Tools as a provider is told of them, and their names there. */
@@ -87,15 +87,19 @@ export function definitionsOf<Source extends ToolSchema, Definition>(
   const budget = new Budget(dialect?.mostOfAll);
   const definitions = all.map((source) => {
     const { name: tool, description, inputSchema } = source;
-    const one = rules.takesUnions ? { schema: inputSchema, losses: [] } : withOneRoot(inputSchema);
-    const strict = dialect && budget.within(fitted(one.schema, dialect));
-    losses.push(...[...one.losses, ...(strict?.losses ?? [])].map((loss) => ({ tool, ...loss })));
+    const one = rules.takesUnions ? whole(inputSchema) : withOneRoot(inputSchema);
+    const strict = dialect && budget.within(fitted(one, dialect));
+    for (const loss of [...one.losses, ...(strict?.losses ?? [])]) losses.push({ tool, ...loss });
     const schema = schemaOf(strict?.schema ?? one.schema);
     if (rules.arguments) renameArguments(schema, (own) => names.addArguments(tool, own, rules.arguments as NameRule));
     const isStrict = strict?.schema !== undefined;
     return shape({ name: names.told(tool), description: description.toWellFormed(), schema, isStrict, source });
   });
   return { tools: definitions, names, losses };
+}
+
+function whole(schema: JsonSchema): OneRoot {
+  return { schema, losses: [], wasUnion: false, isPartial: false };
 }
 
 function schemaOf(schema: Readonly<Record<string, unknown>>): ObjectSchema {

@@ -127,7 +127,7 @@ describe('strict', () => {
       'a reference elsewhere',
       { $ref: 'https://example.com/a' },
       '$ref',
-      '"https://example.com/a" leads to none of $defs.',
+      '"https://example.com/a" leads nowhere within the schema.',
     ],
     ['an allOf within itself', { $ref: '#/$defs/own' }, '$ref', 'the schema is nothing but itself.'],
   ])('is not for %s: the schema is told as it is', (_, given, keyword, why) => {
@@ -142,28 +142,62 @@ describe('strict', () => {
     });
   });
 
-  test('merges what all of several schemas say, and says what does not go together', () => {
-    const $defs = { base: { type: 'object', properties: { a: text }, required: ['a'] } };
-    const more = { properties: { b: text }, required: ['b'] };
+  test('merges what all of several schemas say', () => {
+    const $defs = {
+      base: { title: 'Base', type: 'object', properties: { a: text }, required: ['a'] },
+      more: { $ref: '#/$defs/base' },
+    };
+    const more = { title: 'More', properties: { b: { type: 'string', pattern: '^a' } }, required: ['b'] };
+    const again = { properties: { b: { pattern: '^a', type: 'string' } } };
     const { own, losses } = openai(
-      { a: { allOf: [{ $ref: '#/$defs/base' }, more] }, b: { allOf: [text, { type: 'number' }] } },
+      {
+        a: { title: 'All', allOf: [{ $ref: '#/$defs/more', description: 'The base.' }, more, again] },
+        n: { type: 'integer', minimum: 1, allOf: [{ type: 'number', minimum: 2, maximum: 9 }, { maximum: 7 }] },
+      },
       { $defs },
     );
-    expect(own.properties?.['a']).toEqual({
-      type: 'object',
-      properties: { a: text, b: text },
-      required: ['a', 'b'],
-      additionalProperties: false,
-    });
-    expect(own.properties?.['b']).toEqual(text);
-    expect(losses).toEqual([
-      {
-        tool: 'work',
-        place: '/properties/b/allOf/1',
-        keyword: 'allOf',
-        message: 'It is not told, for it does not go with the rest.',
+    expect(own.properties).toEqual({
+      a: {
+        title: 'All',
+        description: 'The base.',
+        type: 'object',
+        properties: { a: text, b: { type: 'string', pattern: '^a' } },
+        required: ['a', 'b'],
+        additionalProperties: false,
       },
-    ]);
+      n: { type: 'integer', minimum: 2, maximum: 7 },
+    });
+    expect(losses).toEqual([]);
+  });
+
+  test.each<[what: string, allOf: unknown[]]>([
+    ['of other types', [text, { type: 'number' }]],
+    [
+      'with other rules',
+      [
+        { ...text, pattern: 'a' },
+        { ...text, pattern: 'b' },
+      ],
+    ],
+    [
+      'of which one is closed',
+      [{ type: 'object', properties: { a: text }, additionalProperties: false }, { properties: { b: text } }],
+    ],
+    ['of conditions', [{ if: { required: ['a'] } }, { then: { required: ['b'] } }]],
+    ['that hold themselves, with rules beside', [{ $ref: '#/$defs/node' }, { required: ['a'] }]],
+  ])('is not for all of several schemas %s', (_, allOf) => {
+    const $defs = { node: { type: 'object', properties: { next: { $ref: '#/$defs/node' } } } };
+    const { isStrict, losses } = openai({ a: { allOf } }, { $defs });
+    expect(isStrict).toBe(false);
+    expect(losses[0]).toMatchObject({ place: '/properties/a/allOf/1', keyword: 'allOf' });
+    const { losses: lost } = gemini.definitions(
+      [tool({ type: 'object', properties: { a: { allOf } }, $defs })],
+      strict,
+    );
+    expect(lost[0]).toMatchObject({
+      place: '/properties/a/allOf/1',
+      message: 'It is not told, for it does not go with the rest.',
+    });
   });
 
   test('takes no time for schemas that put in others, twice as many each time', () => {

@@ -252,6 +252,8 @@ function callSteps(requests: readonly Sent[]) {
 /** A dispatcher with one tool, `work`, which gives what it is told to. */
 export function worker(execute: (input: never) => unknown) {
   return createDispatcher({
-    tools: [defineTool({ name: 'work', description: 'Works.', execute: execute as () => unknown })],
+    tools: [
+      defineTool({ name: 'work', description: 'Works.', concurrencySafe: true, execute: execute as () => unknown }),
+    ],
   });
 }

@@ -46,12 +46,30 @@ const OPENAI_KEYWORDS: ReadonlySet<string> = new Set([
 /** Patterns that look around, or back at what they found. */
 const UNUSUAL_PATTERN = /\(\?(?:[=!]|<[=!])|\\[1-9]|\\k</;
 
+function isUsualPattern(pattern: unknown): boolean {
+  try {
+    return typeof pattern === 'string' && !UNUSUAL_PATTERN.test(pattern) && new RegExp(pattern, 'u') !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** Values of one list above which the characters of its texts count, and how many of these there may be. */
+const MANY_VALUES = 250;
+const MOST_CHARACTERS = 15_000;
+
+function isShortList(values: unknown): boolean {
+  if (!Array.isArray(values) || values.length <= MANY_VALUES) return true;
+  return values.reduce((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0) <= MOST_CHARACTERS;
+}
+
 /** OpenAI's, where a tool is `strict`. Of the lengths of texts some say that they are refused. */
 export const OPENAI: Dialect = {
   takes: (keyword, value) =>
     OPENAI_KEYWORDS.has(keyword) &&
     (keyword !== 'format' || FORMATS.has(value)) &&
-    (keyword !== 'pattern' || !UNUSUAL_PATTERN.test(String(value))) &&
+    (keyword !== 'pattern' || isUsualPattern(value)) &&
+    (keyword !== 'enum' || isShortList(value)) &&
     isOfScalars(keyword, value),
   isClosed: true,
   isComplete: true,

@@ -1,6 +1,7 @@
 import { isPlainObject } from '../../json.ts';
 import type { Fitted } from './dialect.ts';
-import { isObject, listed, notHeldTo, type Schema, typesOf } from './parts.ts';
+import { listed, named, notHeldTo, type Schema } from './parts.ts';
+import { isObject, typesOf } from './types.ts';
 
 /** How much is in schemas. */
 export type Extent = { readonly [What in keyof typeof WORDS]: number };
@@ -30,18 +31,19 @@ export function extentOf(schema: Schema): Extent {
   const extent = { ...NOTHING, tools: 1 };
   const look = (value: unknown, outer: number): void => {
     if (!isPlainObject(value)) return;
-    const { properties = {}, $defs = {}, anyOf, items, enum: values, const: constant } = value;
+    const { anyOf, items, enum: values, const: constant } = value;
+    const [properties, $defs] = [named(value['properties']), named(value['$defs'])];
     const level = isObject(value) || typesOf(value).includes('array') ? outer + 1 : outer;
-    const names = Object.keys(properties as Schema);
+    const names = Object.keys(properties);
     const required = new Set(listed(value['required']));
     extent.levels = Math.max(extent.levels, level);
     extent.properties += names.length;
     extent.optionalProperties += names.filter((name) => !required.has(name)).length;
     extent.enumValues += listed(values).length;
     if (anyOf !== undefined || typesOf(value).length > 1) extent.unions++;
-    extent.characters += charactersOf([...names, ...Object.keys($defs as Schema), ...listed(values), constant]);
-    for (const each of [...Object.values(properties as Schema), ...listed(anyOf), items]) look(each, level);
-    for (const each of Object.values($defs as Schema)) look(each, 0);
+    extent.characters += charactersOf([...names, ...Object.keys($defs), ...listed(values), constant]);
+    for (const each of [...Object.values(properties), ...listed(anyOf), items]) look(each, level);
+    for (const each of Object.values($defs)) look(each, 0);
   };
   look(schema, 0);
   return extent;

@@ -1,96 +1,154 @@
 import { isPlainObject } from '../../json.ts';
-import { listed, type Schema } from './parts.ts';
+import { mapSubschemas } from '../../schema-walk.ts';
+import { mergedWith } from './merge.ts';
+import { isRemark, type Schema } from './parts.ts';
 
 /** A schema that others refer to. */
 export interface Definition {
-  readonly name: string;
-  /** As `#/$defs/node`. */
+  /** Where it stands, as `#/$defs/node`. */
   readonly pointer: string;
+  /** Its name among `$defs`, unlike any other; empty for the root. */
+  readonly name: string;
   readonly schema: unknown;
 }
 
-/** What the references of a schema lead to. */
+/** Schemas that a schema may refer to: to follow more, each to all others, would take long. */
+const MOST_DEFINITIONS = 500;
+
+/** What the references within a schema lead to. */
 export class References {
   readonly #root: Schema;
-  readonly #definitions: ReadonlyMap<string, Definition>;
-  readonly #recursive = new Map<string, boolean>();
+  readonly #definitions = new Map<string, Definition>();
+  readonly #names = new Set<string>();
+  readonly #targets = new Map<string, readonly string[]>();
+  readonly #reached = new Map<string, ReadonlySet<string>>();
 
   constructor(root: Schema) {
     this.#root = root;
-    const definitions = ['$defs', 'definitions'].flatMap((keyword) => {
-      const held = root[keyword];
-      if (!isPlainObject(held)) return [];
-      return Object.entries(held).map(([name, schema]) => ({ name, pointer: `#/${keyword}/${escaped(name)}`, schema }));
-    });
-    this.#definitions = new Map(definitions.map((definition) => [definition.pointer, definition]));
+    this.#definitions.set('#', { pointer: '#', name: '', schema: root });
   }
 
-  schemas(): readonly Definition[] {
-    return [...this.#definitions.values()];
+  /** What a reference leads to; undefined where that is nothing within the schema. @throws where there are too many. */
+  target($ref: unknown): Definition | undefined {
+    if (typeof $ref !== 'string' || !$ref.startsWith('#')) return undefined;
+    const pointer = $ref.length > 1 ? decoded($ref) : '#';
+    const known = this.#definitions.get(pointer);
+    if (known !== undefined) return known;
+    const path = pointer.slice(2).split('/').map(unescaped);
+    const schema = path.reduce<unknown>(held, this.#root);
+    if (!pointer.startsWith('#/') || (!isPlainObject(schema) && typeof schema !== 'boolean')) return undefined;
+    if (this.#definitions.size > MOST_DEFINITIONS)
+      throw new RangeError(`it refers to more than ${MOST_DEFINITIONS} schemas.`);
+    const definition = { pointer, name: this.#nameFor(path), schema };
+    this.#definitions.set(pointer, definition);
+    return definition;
   }
 
-  /** What a reference leads to: the root, or a schema of `$defs`. */
-  targetOf($ref: unknown): string | undefined {
-    return $ref === '#' || this.#definitions.has($ref as string) ? ($ref as string) : undefined;
+  #nameFor(path: readonly string[]): string {
+    const isDefined = path.length === 2 && (path[0] === '$defs' || path[0] === 'definitions');
+    const own = isDefined ? (path[1] as string) : path.join('_').replaceAll(/[^\w.-]/g, '_');
+    let name = own;
+    for (let count = 2; this.#names.has(name); count++) name = `${own}_${count}`;
+    this.#names.add(name);
+    return name;
   }
 
-  /** What a reference leads to; undefined where that is none of these. */
-  schemaAt($ref: unknown): unknown {
-    return $ref === '#' ? this.#root : this.#definitions.get($ref as string)?.schema;
-  }
-
-  /** What a schema leads to, where it is a reference and nothing else, and not to itself. */
+  /** A schema, with what it refers to in the place of the reference, where nothing but remarks stands beside that and it does not hold itself. */
   resolved(schema: unknown): unknown {
-    if (!isPlainObject(schema) || Object.keys(schema).length !== 1) return schema;
-    const target = this.targetOf(schema['$ref']);
-    return target === undefined || this.isRecursive(target) ? schema : this.schemaAt(target);
-  }
-
-  /** Whether references lead from within a schema to another one. */
-  isReached(
-    target: string,
-    schema: unknown,
-    within: (value: unknown) => readonly unknown[] = referencesIn,
-    seen: Set<string> = new Set(),
-  ): boolean {
-    for (const $ref of within(schema)) {
-      const next = this.targetOf($ref);
-      if (next === target) return true;
-      if (next === undefined || seen.has(next)) continue;
-      seen.add(next);
-      if (this.isReached(target, this.schemaAt(next), within, seen)) return true;
+    let told = schema;
+    for (const seen = new Set<Definition>(); isPlainObject(told) && '$ref' in told; ) {
+      const { $ref, ...own } = told;
+      const target = this.target($ref);
+      if (target === undefined || seen.has(target) || this.isRecursive(target)) return told;
+      if (!Object.keys(own).every(isRemark)) return told;
+      seen.add(target);
+      told = isPlainObject(target.schema) ? mergedWith(own, target.schema) : target.schema;
     }
-    return false;
+    return told;
   }
 
   /** Whether a schema holds itself. */
-  isRecursive(target: string): boolean {
-    const known = this.#recursive.get(target) ?? this.isReached(target, this.schemaAt(target));
-    this.#recursive.set(target, known);
-    return known;
+  isRecursive({ pointer }: Definition): boolean {
+    return this.#reachedFrom(pointer).has(pointer);
+  }
+
+  /** Whether references lead from within a schema to another one. */
+  isReached({ pointer }: Definition, from: unknown): boolean {
+    return this.#targetsIn(from).some((each) => each === pointer || this.#reachedFrom(each).has(pointer));
   }
 
   /** Whether a schema says of a value nothing but that it fits this schema. */
-  isEndless(target: string): boolean {
-    return this.isReached(target, this.schemaAt(target), referencesAtOnce);
+  isEndless({ pointer }: Definition): boolean {
+    const seen = new Set<string>();
+    const next = (schema: unknown): boolean =>
+      referencesAtOnce(schema).some(($ref) => {
+        const target = this.target($ref);
+        if (target === undefined || seen.has(target.pointer)) return target?.pointer === pointer;
+        seen.add(target.pointer);
+        return target.pointer === pointer || next(target.schema);
+      });
+    return next(this.#definitions.get(pointer)?.schema);
+  }
+
+  #reachedFrom(pointer: string): ReadonlySet<string> {
+    const known = this.#reached.get(pointer);
+    if (known !== undefined) return known;
+    const reached = new Set<string>();
+    const waiting = [pointer];
+    for (let each = waiting.pop(); each !== undefined; each = waiting.pop()) {
+      for (const target of this.#targetsOf(each)) {
+        if (reached.has(target)) continue;
+        reached.add(target);
+        waiting.push(target);
+      }
+    }
+    this.#reached.set(pointer, reached);
+    return reached;
+  }
+
+  #targetsOf(pointer: string): readonly string[] {
+    const targets = this.#targets.get(pointer) ?? this.#targetsIn(this.#definitions.get(pointer)?.schema);
+    this.#targets.set(pointer, targets);
+    return targets;
+  }
+
+  #targetsIn(schema: unknown): readonly string[] {
+    return [...new Set(referencesIn(schema).flatMap(($ref) => this.target($ref)?.pointer ?? []))];
   }
 }
 
-function referencesIn(value: unknown): readonly unknown[] {
-  if (Array.isArray(value)) return value.flatMap(referencesIn);
-  if (!isPlainObject(value)) return [];
-  const { $ref, $defs: _, definitions: __, ...others } = value;
-  return [...($ref === undefined ? [] : [$ref]), ...Object.values(others).flatMap(referencesIn)];
+/** All references within a schema, but for those in schemas that it only has for others to refer to. */
+function referencesIn(schema: unknown): readonly unknown[] {
+  if (!isPlainObject(schema)) return [];
+  const found: unknown[] = '$ref' in schema ? [schema['$ref']] : [];
+  mapSubschemas(schema, (each, [keyword]) => {
+    if (keyword !== '$defs' && keyword !== 'definitions') found.push(...referencesIn(each));
+    return each;
+  });
+  return found;
 }
 
 /** Those that are about the value itself, not about what is in it. */
-function referencesAtOnce(value: unknown): readonly unknown[] {
-  if (!isPlainObject(value)) return [];
-  const { $ref, anyOf, oneOf, allOf } = value;
-  return [...($ref === undefined ? [] : [$ref]), ...[anyOf, oneOf, allOf].flatMap(listed).flatMap(referencesAtOnce)];
+function referencesAtOnce(schema: unknown): readonly unknown[] {
+  if (!isPlainObject(schema)) return [];
+  const { $ref, anyOf, oneOf, allOf } = schema;
+  const branches = [anyOf, oneOf, allOf].flatMap((each) => (Array.isArray(each) ? each : []));
+  return [...($ref === undefined ? [] : [$ref]), ...branches.flatMap(referencesAtOnce)];
 }
 
-/** A name within a JSON Pointer. */
-export function escaped(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1');
+function decoded($ref: string): string {
+  try {
+    return decodeURIComponent($ref);
+  } catch {
+    return $ref;
+  }
+}
+
+function unescaped(step: string): string {
+  return step.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
+function held(value: unknown, step: string): unknown {
+  if (!isPlainObject(value) && !Array.isArray(value)) return undefined;
+  return Object.hasOwn(value, step) ? (value as Schema)[step] : undefined;
 }
