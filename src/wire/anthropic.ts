@@ -1,26 +1,25 @@
 import type { ContentPart, MediaPart } from '../content.ts';
 import { type ForModelOptions, leftOut } from '../for-model.ts';
-import { isPlainObject } from '../json.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
 import { type ImageType, type PDF, type Shown, shownMedia } from './media.ts';
-import { nameRule, type ToolNames } from './names.ts';
-import { ANTHROPIC } from './schema/dialects.ts';
+import type { ToolNames } from './names.ts';
+import { ANTHROPIC_RULES } from './rules.ts';
 import {
   type DefinitionsOptions,
   definitionsOf,
   idsOf,
+  inputIn,
   linkToldOf,
   type ObjectSchema,
+  present,
   type Replayed,
   replayedOf,
   requestOf,
-  type ToolRules,
   toldAsText,
   toldOf,
   type WireTools,
-  wellFormed,
 } from './wire.ts';
 
 /** A tool, as `tools` of a request has it. */
@@ -33,7 +32,7 @@ export interface AnthropicTool {
 
 /** What is read of a reply: a message. */
 export interface AnthropicReply {
-  readonly content: string | readonly { readonly type: string }[];
+  readonly content?: string | readonly { readonly type: string }[] | null | undefined;
   readonly stop_reason?: string | null | undefined;
 }
 
@@ -78,16 +77,13 @@ export interface AnthropicToolMessage {
   content: AnthropicToolResult[];
 }
 
-const NAMES = nameRule('A-Za-z0-9_-', 128);
-const RULES: ToolRules = { names: NAMES, dialect: ANTHROPIC, arguments: nameRule('A-Za-z0-9_.-', 64) };
-
 /**
  * Tools for a request.
  *
  * @throws TypeError naming the option and what is allowed.
  */
 export function definitions(tools: Iterable<ToolSchema>, options: DefinitionsOptions = {}): WireTools<AnthropicTool> {
-  return definitionsOf(tools, RULES, options, ({ name, description, schema: input_schema, isStrict }) => ({
+  return definitionsOf(tools, ANTHROPIC_RULES, options, ({ name, description, schema: input_schema, isStrict }) => ({
     name,
     description,
     input_schema,
@@ -105,13 +101,12 @@ const WHOLE: ReadonlySet<string> = new Set(['tool_use', 'end_turn', 'pause_turn'
  * @param names Those of `definitions`. Default: the tools are called as the model calls them.
  */
 export function calls({ content, stop_reason: reason }: AnthropicReply, names?: ToolNames): ToolCallRequest[] {
-  if (!Array.isArray(content)) return [];
-  const uses = content.filter(isToolUse);
-  return uses.map((use) => {
+  const blocks = typeof content === 'string' ? [] : present(content);
+  const cut = WHOLE.has(reason ?? 'end_turn') ? undefined : blocks.at(-1);
+  return blocks.filter(isToolUse).map((use) => {
     const { id, name: told, input } = use;
-    const isCut = !WHOLE.has(reason ?? 'end_turn') && use === content.at(-1);
     const name = names?.meant(told) ?? told;
-    return requestOf(id, name, names?.meantInput(name, input) ?? input, isCut);
+    return requestOf(id, name, names?.meantInput(name, input) ?? input, use === cut);
   });
 }
 
@@ -124,12 +119,12 @@ export function calls({ content, stop_reason: reason }: AnthropicReply, names?: 
  * @throws TypeError when there are more or fewer.
  */
 export function replay<Block extends { readonly type: string }>(
-  { content: told }: { readonly content: string | readonly Block[] },
+  { content: told }: { readonly content?: string | readonly Block[] | null | undefined },
   all: readonly ToolDispatchResult[],
   names?: ToolNames,
 ): { role: 'assistant'; content: Block[] } {
-  const content = typeof told === 'string' ? ([{ type: 'text', text: told }] as unknown as Block[]) : told;
-  const replayed = replayedOf(content.filter(isToolUse).length, all, NAMES, names)[Symbol.iterator]();
+  const content: readonly Block[] = present(typeof told === 'string' ? [textBlock<Block>(told)] : told);
+  const replayed = replayedOf(content.filter(isToolUse).length, all, ANTHROPIC_RULES, names)[Symbol.iterator]();
   const fit = content.filter((block) => !isBlankText(block));
   return {
     role: 'assistant',
@@ -137,19 +132,23 @@ export function replay<Block extends { readonly type: string }>(
   };
 }
 
-function replayedUse<Use extends ToolUse>(use: Use, { id, name, input }: Replayed): Use {
-  const replayed = wellFormed(isPlainObject(use.input) ? use.input : input);
-  return use.id === id && use.name === name && use.input === replayed ? use : { ...use, id, name, input: replayed };
+function textBlock<Block>(text: string): Block {
+  return { type: 'text', text } as Block;
+}
+
+function replayedUse<Use extends ToolUse>(use: Use, replayed: Replayed): Use {
+  const { id, name } = replayed;
+  const input = inputIn(use.input, replayed);
+  return use.id === id && use.name === name && use.input === input ? use : { ...use, id, name, input };
 }
 
 /** The provider sends such text, and refuses it. */
 function isBlankText(block: { readonly type: string; readonly text?: unknown }): boolean {
-  return block?.type === 'text' && typeof block.text === 'string' && block.text.trim() === '';
+  return block.type === 'text' && typeof block.text === 'string' && block.text.trim() === '';
 }
 
 function isToolUse<Block extends { readonly type: string }>(block: Block): block is Block & ToolUse {
-  // A list that was put together from a stream can have holes.
-  return block?.type === 'tool_use';
+  return block.type === 'tool_use';
 }
 
 /**

@@ -17,6 +17,8 @@ export function detect(call: unknown): Shape | undefined {
   if (type === 'custom_tool_call') return 'openaiResponses';
   if (type === 'function_call') return isInteractions(call) ? 'geminiInteractions' : 'openaiResponses';
   if (isPlainObject(call['functionCall'])) return 'gemini';
+  // With a name of its own it is a call for the dispatcher, and something else.
+  if (typeof call['name'] === 'string') return undefined;
   const asked = type === 'custom' ? call['custom'] : call['function'];
   return isPlainObject(asked) && (type === 'custom' || type === 'function' || type === undefined)
     ? 'openaiChat'

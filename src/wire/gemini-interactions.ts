@@ -1,26 +1,26 @@
 import type { ContentPart } from '../content.ts';
 import { type ForModelOptions, leftOut } from '../for-model.ts';
-import { isPlainObject } from '../json.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
 import { shownMedia } from './media.ts';
-import { fitting, nameRule, type ToolNames } from './names.ts';
-import { GEMINI } from './schema/dialects.ts';
+import type { ToolNames } from './names.ts';
+import { GEMINI_RULES } from './rules.ts';
 import {
   type DefinitionsOptions,
   definitionsOf,
   idsOf,
+  inputIn,
   linkToldOf,
+  nameIn,
   type ObjectSchema,
+  present,
   type Replayed,
   replayedOf,
   requestOf,
-  type ToolRules,
   toldAsText,
   toldOf,
   type WireTools,
-  wellFormed,
 } from './wire.ts';
 
 /** A tool, as `tools` of a request has it. */
@@ -34,7 +34,7 @@ export interface InteractionsTool {
 /** What is read of a reply: an interaction. */
 export interface InteractionsReply {
   readonly status?: string | undefined;
-  readonly steps?: readonly InteractionsStep[] | undefined;
+  readonly steps?: readonly InteractionsStep[] | null | undefined;
 }
 
 /** A step of an interaction, of any kind. */
@@ -63,9 +63,6 @@ export interface InteractionsResult {
   result: string | InteractionsContent[];
 }
 
-const NAMES = nameRule('A-Za-z0-9_.-', 64, 'A-Za-z_');
-const RULES: ToolRules = { names: NAMES, dialect: GEMINI };
-
 /**
  * Tools for a request.
  *
@@ -75,7 +72,7 @@ export function definitions(
   tools: Iterable<ToolSchema>,
   options: DefinitionsOptions = {},
 ): WireTools<InteractionsTool> {
-  return definitionsOf(tools, RULES, options, ({ name, description, schema: parameters }) => ({
+  return definitionsOf(tools, GEMINI_RULES, options, ({ name, description, schema: parameters }) => ({
     type: 'function',
     name,
     description,
@@ -92,16 +89,17 @@ const WHOLE: ReadonlySet<string> = new Set(['requires_action', 'completed']);
  *
  * @param names Those of `definitions`. Default: the tools are called as the model calls them.
  */
-export function calls({ status, steps = [] }: InteractionsReply, names?: ToolNames): ToolCallRequest[] {
+export function calls({ status, steps: all }: InteractionsReply, names?: ToolNames): ToolCallRequest[] {
+  const steps = present(all);
+  const cut = WHOLE.has(status ?? 'completed') ? undefined : steps.at(-1);
   return steps.filter(isCall).map((step) => {
     const { id, name, arguments: given } = step;
-    const isCut = !WHOLE.has(status ?? 'completed') && step === steps.at(-1);
-    return requestOf(id, names?.meant(name) ?? name, given, isCut);
+    return requestOf(id, names?.meant(name) ?? name, given, step === cut);
   });
 }
 
 function isCall<Step extends InteractionsStep>(step: Step): step is Step & FunctionCall {
-  return step?.type === 'function_call';
+  return step.type === 'function_call';
 }
 
 /**
@@ -114,16 +112,18 @@ function isCall<Step extends InteractionsStep>(step: Step): step is Step & Funct
  * @throws TypeError when there are more or fewer.
  */
 export function replay<Step extends InteractionsStep>(
-  { steps = [] }: { readonly steps?: readonly Step[] | undefined },
+  { steps: told }: { readonly steps?: readonly Step[] | null | undefined },
   all: readonly ToolDispatchResult[],
   names?: ToolNames,
 ): Step[] {
-  const replayed = replayedOf(steps.filter(isCall).length, all, NAMES, names)[Symbol.iterator]();
+  const steps: readonly Step[] = present(told);
+  const replayed = replayedOf(steps.filter(isCall).length, all, GEMINI_RULES, names)[Symbol.iterator]();
   return steps.map((step) => (isCall(step) ? replayedCall(step, replayed.next().value as Replayed) : step));
 }
 
-function replayedCall<Call extends FunctionCall>(call: Call, { id, name, input }: Replayed): Call {
-  const given = wellFormed(isPlainObject(call.arguments) ? call.arguments : input);
+function replayedCall<Call extends FunctionCall>(call: Call, replayed: Replayed): Call {
+  const { id, name } = replayed;
+  const given = inputIn(call.arguments, replayed);
   if (call.id === id && call.name === name && call.arguments === given) return call;
   return { ...call, id, name, arguments: given };
 }
@@ -150,7 +150,7 @@ function resultOf(
   options: ForModelOptions | undefined,
 ): InteractionsResult {
   const { isError, requested } = result;
-  const name = fitting(names?.told(requested.name) ?? requested.name, NAMES);
+  const name = nameIn(requested.name, names, GEMINI_RULES.names);
   const content = isError ? toldAsText(result) : toldOf(result, options);
   const told = typeof content === 'string' ? content : content.map(contentOf);
   const answer: InteractionsResult = { type: 'function_result', call_id, name, result: told };

@@ -6,22 +6,23 @@ import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
 import { shownMedia } from './media.ts';
-import { fitting, nameRule, type ToolNames } from './names.ts';
-import { GEMINI } from './schema/dialects.ts';
+import type { ToolNames } from './names.ts';
+import { GEMINI_RULES } from './rules.ts';
 import {
   type DefinitionsOptions,
   definitionsOf,
   idsOf,
+  inputIn,
   linkToldOf,
+  nameIn,
   type ObjectSchema,
+  present,
   type Replayed,
   replayedOf,
   requestOf,
-  type ToolRules,
   toldAsText,
   toldOf,
   type WireTools,
-  wellFormed,
 } from './wire.ts';
 
 /** A function, as a tool of a request lists it. */
@@ -80,10 +81,6 @@ export interface GeminiToolMessage {
   parts: GeminiResult[];
 }
 
-/** Of the widest rule it had, which not all of its models know: 128 characters, and colons. */
-const NAMES = nameRule('A-Za-z0-9_.-', 64, 'A-Za-z_');
-const RULES: ToolRules = { names: NAMES, dialect: GEMINI };
-
 /**
  * Tools for the `config` of a request.
  *
@@ -92,7 +89,7 @@ const RULES: ToolRules = { names: NAMES, dialect: GEMINI };
 export function definitions(tools: Iterable<ToolSchema>, options: DefinitionsOptions = {}): WireTools<GeminiTool> {
   const defined = definitionsOf(
     tools,
-    RULES,
+    GEMINI_RULES,
     options,
     ({ name, description, schema: parametersJsonSchema }): GeminiFunction => ({
       name,
@@ -119,24 +116,20 @@ const MALFORMED = 'MALFORMED_FUNCTION_CALL';
  * @param names Those of `definitions`. Default: the tools are called as the model calls them.
  */
 export function calls(reply: GeminiReply, names?: ToolNames): ToolCallRequest[] {
-  if ('candidates' in reply)
+  if (reply && 'candidates' in reply)
     throw new TypeError('calls: takes a candidate of a reply, as in calls(reply.candidates[0]), not the whole reply.');
-  const { finishReason: reason } = reply as GeminiCandidate;
-  const parts = partsOf('content' in reply ? reply.content : (reply as GeminiContent));
+  const { content = reply as GeminiContent, finishReason: reason } = (reply ?? {}) as GeminiCandidate;
+  const parts = present(content?.parts);
+  const cut = WHOLE.has(reason ?? 'STOP') ? undefined : parts.at(-1);
   return parts.filter(isCall).map((part) => {
     const { id, name = '', args, willContinue } = part.functionCall;
-    const isLastCut = !WHOLE.has(reason ?? 'STOP') && part === parts.at(-1);
-    const isCut = isLastCut || willContinue === true || reason === MALFORMED;
+    const isCut = part === cut || willContinue === true || reason === MALFORMED;
     return requestOf(id, names?.meant(name) ?? name, args, isCut);
   });
 }
 
-function partsOf<Part>(content: { readonly parts?: readonly Part[] | undefined } | undefined): readonly Part[] {
-  return content?.parts ?? [];
-}
-
 function isCall<Part extends object>(part: Part): part is Part & CallPart {
-  return isPlainObject((part as Partial<CallPart>)?.functionCall);
+  return isPlainObject((part as Partial<CallPart>).functionCall);
 }
 
 /**
@@ -153,21 +146,28 @@ export function replay<Message extends GeminiContent>(
   all: readonly ToolDispatchResult[],
   names?: ToolNames,
 ): Message {
-  if ('content' in content)
+  if (content && 'content' in content)
     throw new TypeError('replay: takes the content of a candidate, as in replay(candidate.content, results).');
-  const before = partsOf(content);
-  const replayed = replayedOf(before.filter(isCall).length, all, NAMES, names)[Symbol.iterator]();
+  const before = present(content?.parts);
+  const replayed = replayedOf(before.filter(isCall).length, all, GEMINI_RULES, names)[Symbol.iterator]();
   const after = before.map((part) => (isCall(part) ? replayedPart(part, replayed.next().value as Replayed) : part));
-  return after.every((part, place) => part === before[place]) ? content : { ...content, parts: after };
+  const isSame =
+    after.every((part, place) => part === content?.parts?.[place]) && after.length === (content?.parts?.length ?? 0);
+  return isSame ? content : { ...content, parts: after };
 }
 
 function replayedPart<Part extends CallPart>(part: Part, replayed: Replayed): Part {
   const { functionCall: call } = part;
-  const id = call.id ? replayed.id : undefined;
-  const args = wellFormed(isPlainObject(call.args) ? call.args : replayed.input);
+  const id = hasId(call) ? replayed.id : undefined;
+  const args = inputIn(call.args, replayed);
   if (call.id === id && call.name === replayed.name && call.args === args) return part;
   const { id: _, ...own } = call;
   return { ...part, functionCall: { ...own, ...(id !== undefined && { id }), name: replayed.name, args } };
+}
+
+/** What has none goes by its name and its place. */
+function hasId({ id }: { readonly id?: unknown }): boolean {
+  return typeof id === 'string' && id !== '';
 }
 
 /**
@@ -193,9 +193,11 @@ function resultOf(
 ): GeminiResult {
   const { requested, isError } = result;
   const media: GeminiMedia[] = [];
-  const name = fitting(names?.told(requested.name) ?? requested.name, NAMES);
+  const name = nameIn(requested.name, names, GEMINI_RULES.names);
   const response = isError ? { error: toldAsText(result) } : { output: outputOf(toldOf(result, options), media) };
-  const functionResponse: GeminiResult['functionResponse'] = requested.id ? { id, name, response } : { name, response };
+  const functionResponse: GeminiResult['functionResponse'] = hasId(requested)
+    ? { id, name, response }
+    : { name, response };
   if (media.length > 0) functionResponse.parts = media;
   return { functionResponse };
 }

@@ -1,20 +1,20 @@
 import type { ForModelOptions } from '../for-model.ts';
-import { isPlainObject } from '../json.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
 import { answerOf, type McpContent } from './mcp-protocol.ts';
-import { nameRule, type ToolNames } from './names.ts';
+import type { ToolNames } from './names.ts';
+import { MCP_RULES } from './rules.ts';
 import {
   definitionsOf,
   idsOf,
+  inputIn,
   type ObjectSchema,
+  present,
   type Replayed,
   replayedOf,
   requestOf,
-  type ToolRules,
   type WireTools,
-  wellFormed,
 } from './wire.ts';
 
 /** A tool, as `tools` of a request to sample has it. */
@@ -57,12 +57,9 @@ export interface SamplingToolMessage {
   content: SamplingToolResult[];
 }
 
-const NAMES = nameRule('A-Za-z0-9_.-', 128);
-const RULES: ToolRules = { names: NAMES, takesUnions: true };
-
 /** Tools for a request to sample. */
 export function definitions(tools: Iterable<ToolSchema>): WireTools<SamplingTool> {
-  return definitionsOf(tools, RULES, {}, ({ name, description, schema: inputSchema }) => ({
+  return definitionsOf(tools, MCP_RULES, {}, ({ name, description, schema: inputSchema }) => ({
     name,
     description,
     inputSchema,
@@ -80,18 +77,18 @@ const WHOLE: ReadonlySet<string> = new Set(['toolUse', 'endTurn']);
  */
 export function calls({ content, stopReason }: SamplingReply, names?: ToolNames): ToolCallRequest[] {
   const blocks = blocksOf(content);
+  const cut = WHOLE.has(stopReason ?? 'endTurn') ? undefined : blocks.at(-1);
   return blocks.filter(isToolUse).map((use) => {
-    const isCut = !WHOLE.has(stopReason ?? 'endTurn') && use === blocks.at(-1);
-    return requestOf(use.id, names?.meant(use.name) ?? use.name, use.input, isCut);
+    return requestOf(use.id, names?.meant(use.name) ?? use.name, use.input, use === cut);
   });
 }
 
 function blocksOf<Block extends SamplingBlock>(content: Block | readonly Block[]): readonly Block[] {
-  return Array.isArray(content) ? content : [content as Block];
+  return present(Array.isArray(content) ? content : [content as Block]);
 }
 
 function isToolUse<Block extends SamplingBlock>(block: Block): block is Block & ToolUse {
-  return block?.type === 'tool_use';
+  return block.type === 'tool_use';
 }
 
 /**
@@ -108,16 +105,17 @@ export function replay<Block extends SamplingBlock>(
   names?: ToolNames,
 ): { role: 'assistant'; content: Block[] } {
   const blocks = blocksOf(content);
-  const replayed = replayedOf(blocks.filter(isToolUse).length, all, NAMES, names)[Symbol.iterator]();
+  const replayed = replayedOf(blocks.filter(isToolUse).length, all, MCP_RULES, names)[Symbol.iterator]();
   return {
     role: 'assistant',
     content: blocks.map((block) => (isToolUse(block) ? replayedUse(block, replayed.next().value as Replayed) : block)),
   };
 }
 
-function replayedUse<Use extends ToolUse>(use: Use, { id, name, input }: Replayed): Use {
-  const given = wellFormed(isPlainObject(use.input) ? use.input : input);
-  return use.id === id && use.name === name && use.input === given ? use : { ...use, id, name, input: given };
+function replayedUse<Use extends ToolUse>(use: Use, replayed: Replayed): Use {
+  const { id, name } = replayed;
+  const input = inputIn(use.input, replayed);
+  return use.id === id && use.name === name && use.input === input ? use : { ...use, id, name, input };
 }
 
 /**

@@ -4,17 +4,16 @@ import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
 import type { Tool } from '../tool.ts';
 import { callToolResult, type McpCallResult, type McpTool, toolDefinition } from './mcp-protocol.ts';
-import { nameRule, type ToolNames } from './names.ts';
-import { definitionsOf, requestOf, type ToolRules, type WireTools, wellFormed } from './wire.ts';
+import type { ToolNames } from './names.ts';
+import { MCP_RULES } from './rules.ts';
+import { definitionsOf, requestOf, type WireTools, wellFormed } from './wire.ts';
 
 /** What is read of a request, or of any other message of the protocol. */
 export interface McpMessage {
-  readonly id?: string | number | undefined;
+  readonly id?: string | number | null | undefined;
   readonly method?: string | undefined;
   readonly params?: { readonly name?: unknown; readonly arguments?: unknown } | undefined;
 }
-
-const RULES: ToolRules = { names: nameRule('A-Za-z0-9_.-', 128), takesUnions: true };
 
 /**
  * Tools for the answer to `tools/list`.
@@ -22,13 +21,25 @@ const RULES: ToolRules = { names: nameRule('A-Za-z0-9_.-', 128), takesUnions: tr
  * @param tools Their schemas, or tools, which also say whether they are read-only, destructive and idempotent.
  */
 export function definitions(tools: Iterable<ToolSchema | Tool>): WireTools<McpTool> {
-  const all = Array.from(tools, (tool) => wellFormed(toolDefinition(tool)));
-  return definitionsOf(all, RULES, {}, ({ name, description, schema: inputSchema, source }) => ({
+  const all = [...tools];
+  const told = all.map((tool) => wellFormed(structuredClone(toolDefinition(tool))));
+  const defined = definitionsOf(told, MCP_RULES, {}, ({ name, description, schema: inputSchema, source }) => ({
     ...source,
     name,
     description,
     inputSchema,
   }));
+  const dropped = told.filter(
+    ({ outputSchema }, place) => outputSchema === undefined && promises(all[place] as Tool | ToolSchema),
+  );
+  const losses = dropped.map(({ name: tool }) => ({ tool, place: '', keyword: 'outputSchema', message: NO_OBJECT }));
+  return { ...defined, losses: [...defined.losses, ...losses] };
+}
+
+const NO_OBJECT = 'It is not told: the protocol has no other data than objects.';
+
+function promises(tool: Tool | ToolSchema): boolean {
+  return ('schema' in tool ? tool.schema : tool).outputSchema !== undefined;
 }
 
 /**
@@ -39,7 +50,14 @@ export function definitions(tools: Iterable<ToolSchema | Tool>): WireTools<McpTo
 export function calls({ id, method, params }: McpMessage, names?: ToolNames): ToolCallRequest[] {
   if (method !== 'tools/call') return [];
   const name = params?.name as string;
-  return [requestOf(id === undefined ? id : String(id), names?.meant(name) ?? name, params?.arguments, false)];
+  return [
+    requestOf(
+      id === undefined || id === null ? undefined : String(id),
+      names?.meant(name) ?? name,
+      params?.arguments,
+      false,
+    ),
+  ];
 }
 
 /**

@@ -62,11 +62,18 @@ export class ToolNames {
     return told;
   }
 
-  /** What arguments the provider's model means. What is no object is given back as it is. */
+  /** What arguments the provider's model means, an object or its text. What is neither is given back as it is. */
   meantInput(tool: string, input: unknown): unknown {
     const names = this.#arguments.get(tool);
-    if (names === undefined || !isPlainObject(input)) return input;
-    return Object.fromEntries(Object.entries(input).map(([told, value]) => [names.meant(told), value]));
+    if (names === undefined) return input;
+    const object = typeof input === 'string' ? objectIn(input) : input;
+    return isPlainObject(object) ? renamed(object, (told) => names.meant(told)) : input;
+  }
+
+  /** Arguments as the provider's model would have written them. */
+  toldInput(tool: string, input: Readonly<Record<string, unknown>>): Record<string, unknown> {
+    const names = this.#arguments.get(tool);
+    return names === undefined ? input : renamed(input, (name) => names.told(name));
   }
 
   get #hasChanged(): boolean {
@@ -86,5 +93,17 @@ export class ToolNames {
       const told = `${start}_${digest}`;
       if (!this.#tools.has(told)) return told;
     }
+  }
+}
+
+function renamed(input: Readonly<Record<string, unknown>>, rename: (name: string) => string): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(input).map(([name, value]) => [rename(name), value]));
+}
+
+function objectIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }

@@ -1,8 +1,8 @@
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
-import { nameRule, type ToolNames } from './names.ts';
-import { OPENAI } from './schema/dialects.ts';
+import type { ToolNames } from './names.ts';
+import { OPENAI_RULES } from './rules.ts';
 import {
   type DefinitionsOptions,
   definitionsOf,
@@ -10,10 +10,10 @@ import {
   idsOf,
   isObjectText,
   type ObjectSchema,
+  present,
   type Replayed,
   replayedOf,
   requestOf,
-  type ToolRules,
   toldAsText,
   type WireTools,
 } from './wire.ts';
@@ -43,16 +43,13 @@ export interface ChatToolMessage {
   content: string;
 }
 
-const NAMES = nameRule('A-Za-z0-9_-', 64);
-const RULES: ToolRules = { names: NAMES, dialect: OPENAI };
-
 /**
  * Tools for a request.
  *
  * @throws TypeError naming the option and what is allowed.
  */
 export function definitions(tools: Iterable<ToolSchema>, options: DefinitionsOptions = {}): WireTools<ChatTool> {
-  return definitionsOf(tools, RULES, options, ({ name, description, schema: parameters, isStrict }) => ({
+  return definitionsOf(tools, OPENAI_RULES, options, ({ name, description, schema: parameters, isStrict }) => ({
     type: 'function',
     function: { name, description, parameters, ...(isStrict && { strict: isStrict }) },
   }));
@@ -71,17 +68,12 @@ export function calls(reply: ChatReply, names?: ToolNames): ToolCallRequest[] {
   if ('choices' in reply)
     throw new TypeError('calls: takes a choice of a reply, as in calls(reply.choices[0]), not the whole reply.');
   const { message, finish_reason: reason } = 'message' in reply ? reply : { message: reply, finish_reason: undefined };
-  const all = callsOf(message);
-  return all.map((call, place) => {
-    const isCut = !WHOLE.has(reason ?? 'stop') && place === all.length - 1;
+  const all = present(message?.tool_calls);
+  const cut = WHOLE.has(reason ?? 'stop') ? undefined : all.at(-1);
+  return all.map((call) => {
     const { name = '', arguments: given } = call.type === 'custom' ? customCall(call.custom) : functionCall(call);
-    return requestOf(call.id, names?.meant(name) ?? name, given, isCut);
+    return requestOf(call.id, names?.meant(name) ?? name, given, call === cut);
   });
-}
-
-/** A list that was put together from a stream can have holes. */
-function callsOf({ tool_calls: calls }: ChatMessage): readonly ChatToolCall[] {
-  return (calls ?? []).filter((call) => call);
 }
 
 interface AskedFunction {
@@ -94,8 +86,8 @@ function functionCall({ function: asked }: { readonly function?: AskedFunction }
   return asked ?? {};
 }
 
-function customCall({ name, input }: { readonly name: string; readonly input: string }) {
-  return { name, arguments: { input } };
+function customCall(asked: { readonly name: string; readonly input: string } | undefined): AskedFunction {
+  return asked === undefined ? {} : { name: asked.name, arguments: { input: asked.input } };
 }
 
 /**
@@ -114,8 +106,8 @@ export function replay<Message extends ChatMessage>(
 ): Message {
   if ('message' in message)
     throw new TypeError('replay: takes the message of a choice, as in replay(choice.message, results).');
-  const before = callsOf(message);
-  const replayed = replayedOf(before.length, all, NAMES, names);
+  const before = present(message.tool_calls);
+  const replayed = replayedOf(before.length, all, OPENAI_RULES, names);
   const after = before.map((call, place) => replayedCall(call, replayed[place] as Replayed));
   const { tool_calls: told, ...rest } = message;
   // An empty list is refused.
@@ -126,7 +118,9 @@ export function replay<Message extends ChatMessage>(
 
 function replayedCall(call: ChatToolCall, { id, name, input }: Replayed): ChatToolCall {
   if (call.type === 'custom')
-    return call.id === id && call.custom.name === name ? call : { ...call, id, custom: { ...call.custom, name } };
+    return call.id === id && call.custom?.name === name
+      ? call
+      : { ...call, id, custom: { ...call.custom, input: call.custom?.input ?? '', name } };
   const asked = functionCall(call);
   const text = isObjectText(asked.arguments) ? (asked.arguments as string).toWellFormed() : JSON.stringify(input);
   const isSame = call.type !== undefined && call.id === id && asked.name === name && asked.arguments === text;

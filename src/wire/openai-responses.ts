@@ -4,8 +4,8 @@ import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
 import { shownMedia } from './media.ts';
-import { fitting, nameRule, type ToolNames } from './names.ts';
-import { OPENAI } from './schema/dialects.ts';
+import { fitting, type ToolNames } from './names.ts';
+import { OPENAI_RULES } from './rules.ts';
 import {
   checkCount,
   type DefinitionsOptions,
@@ -15,10 +15,10 @@ import {
   isObjectText,
   linkToldOf,
   type ObjectSchema,
+  present,
   type Replayed,
   replayedOf,
   requestOf,
-  type ToolRules,
   toldAsText,
   toldOf,
   type WireTools,
@@ -36,7 +36,7 @@ export interface ResponsesTool {
 
 /** What is read of a reply: a response. */
 export interface ResponsesReply<Item extends ResponsesItem = ResponsesItem> {
-  readonly output: readonly Item[];
+  readonly output?: readonly Item[] | undefined;
   readonly incomplete_details?: { readonly reason?: string | undefined } | null;
 }
 
@@ -85,16 +85,13 @@ export interface ResponsesOutput {
   caller?: Caller;
 }
 
-const NAMES = nameRule('A-Za-z0-9_-', 64);
-const RULES: ToolRules = { names: NAMES, dialect: OPENAI };
-
 /**
  * Tools for a request.
  *
  * @throws TypeError naming the option and what is allowed.
  */
 export function definitions(tools: Iterable<ToolSchema>, options: DefinitionsOptions = {}): WireTools<ResponsesTool> {
-  return definitionsOf(tools, RULES, options, ({ name, description, schema: parameters, isStrict: strict }) => ({
+  return definitionsOf(tools, OPENAI_RULES, options, ({ name, description, schema: parameters, isStrict: strict }) => ({
     type: 'function',
     name,
     description,
@@ -114,19 +111,20 @@ export function calls(
   { output, incomplete_details: incomplete }: ResponsesReply,
   names?: ToolNames,
 ): ToolCallRequest[] {
-  const isReplyCut = incomplete?.reason !== undefined;
-  return (output ?? []).filter(isCall).map((call) => {
-    const isCut = (isReplyCut && call === output.at(-1)) || (call as FunctionCall).status === 'incomplete';
+  const items = present(output);
+  const cut = incomplete?.reason === undefined ? undefined : items.at(-1);
+  return items.filter(isCall).map((call) => {
+    const isCut = call === cut || (call as FunctionCall).status === 'incomplete';
     const given = call.type === 'function_call' ? call.arguments : { input: call.input };
     return requestOf(call.call_id, toolNameOf(call, names), given, isCut);
   });
 }
 
 function isCall<Item extends ResponsesItem>(item: Item): item is Item & Call {
-  return item?.type === 'function_call' || item?.type === 'custom_tool_call';
+  return item.type === 'function_call' || item.type === 'custom_tool_call';
 }
 
-function toolNameOf({ namespace, name }: Call, names: ToolNames | undefined): string {
+function toolNameOf({ namespace, name = '' }: Call, names: ToolNames | undefined): string {
   const meant = names?.meant(name) ?? name;
   return namespace ? `${namespace}__${meant}` : meant;
 }
@@ -141,16 +139,17 @@ function toolNameOf({ namespace, name }: Call, names: ToolNames | undefined): st
  * @throws TypeError when there are more or fewer.
  */
 export function replay<Item extends ResponsesItem>(
-  { output }: { readonly output: readonly Item[] },
+  { output }: { readonly output?: readonly Item[] | undefined },
   all: readonly ToolDispatchResult[],
   names?: ToolNames,
 ): Item[] {
-  const replayed = replayedOf(output.filter(isCall).length, all, NAMES, names)[Symbol.iterator]();
-  return output.map((item) => (isCall(item) ? replayedCall(item, replayed.next().value as Replayed) : item));
+  const items: readonly Item[] = present(output);
+  const replayed = replayedOf(items.filter(isCall).length, all, OPENAI_RULES, names)[Symbol.iterator]();
+  return items.map((item) => (isCall(item) ? replayedCall(item, replayed.next().value as Replayed) : item));
 }
 
 function replayedCall<Asked extends Call>(call: Asked, { id, name: told, input }: Replayed): Asked {
-  const name = call.namespace ? fitting(call.name, NAMES) : told;
+  const name = call.namespace ? fitting(call.name ?? '', OPENAI_RULES.names) : told;
   if (call.type === 'custom_tool_call') return { ...call, call_id: id, name };
   // The provider's own package adds what the provider refuses.
   const { parsed_arguments: _, ...own } = call as FunctionCall & { readonly parsed_arguments?: unknown };
@@ -171,7 +170,7 @@ export function results(
   { output }: ResponsesReply,
   options?: ForModelOptions,
 ): ResponsesOutput[] {
-  const asked = output.filter(isCall);
+  const asked = present(output).filter(isCall);
   checkCount('results', asked.length, all);
   const ids = idsOf(all);
   return all.map((result, place) => outputOf(result, ids[place] as string, asked[place] as Call, options));

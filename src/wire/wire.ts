@@ -10,7 +10,7 @@ import { fitting, type NameRule, ToolNames } from './names.ts';
 import { type Dialect, fitted } from './schema/dialect.ts';
 import { Budget } from './schema/extent.ts';
 import { type OneRoot, withOneRoot } from './schema/one-root.ts';
-import type { SchemaLoss } from './schema/parts.ts';
+import { escaped, type SchemaLoss } from './schema/parts.ts';
 
 /** Tools as a provider is told of them, and their names there. */
 export interface WireTools<Definition> {
@@ -91,7 +91,16 @@ export function definitionsOf<Source extends ToolSchema, Definition>(
     const strict = dialect && budget.within(fitted(one, dialect));
     for (const loss of [...one.losses, ...(strict?.losses ?? [])]) losses.push({ tool, ...loss });
     const schema = schemaOf(strict?.schema ?? one.schema);
-    if (rules.arguments) renameArguments(schema, (own) => names.addArguments(tool, own, rules.arguments as NameRule));
+    if (rules.arguments) {
+      const own = names.addArguments(tool, Object.keys(schema['properties'] as object), rules.arguments);
+      for (const name of renameArguments(schema, own))
+        losses.push({
+          tool,
+          place: '',
+          keyword: 'properties',
+          message: `What else speaks of ${JSON.stringify(name)} has another name for it.`,
+        });
+    }
     const isStrict = strict?.schema !== undefined;
     return shape({ name: names.told(tool), description: description.toWellFormed(), schema, isStrict, source });
   });
@@ -103,17 +112,22 @@ function whole(schema: JsonSchema): OneRoot {
 }
 
 function schemaOf(schema: Readonly<Record<string, unknown>>): ObjectSchema {
-  const { type: _, ...rest } = wellFormed(cloneJson(schema as JsonValue)) as Record<string, unknown>;
-  // OpenAI refuses a schema without.
-  return { type: 'object', ...(rest['properties'] === undefined && { properties: {} }), ...rest };
+  const { type: _, properties, ...rest } = wellFormed(cloneJson(schema as JsonValue)) as Record<string, unknown>;
+  // OpenAI refuses a schema without properties.
+  return { type: 'object', properties: isPlainObject(properties) ? properties : {}, ...rest };
 }
 
-function renameArguments(schema: ObjectSchema, namesOf: (own: readonly string[]) => ToolNames): void {
-  const { properties, required } = schema as { properties?: unknown; required?: unknown };
-  if (!isPlainObject(properties)) return;
-  const names = namesOf(Object.keys(properties));
-  schema['properties'] = Object.fromEntries(Object.entries(properties).map(([name, own]) => [names.told(name), own]));
+/** Gives arguments other names. @returns those that the schema speaks of elsewhere. */
+function renameArguments(schema: ObjectSchema, names: ToolNames): readonly string[] {
+  const { type, properties, required, ...others } = schema;
+  const own = Object.entries(properties as Record<string, unknown>);
+  const rest = JSON.stringify([others, properties]);
+  const isElsewhere = (name: string) =>
+    JSON.stringify(others).includes(JSON.stringify(name)) ||
+    rest.includes(JSON.stringify(`#/properties/${escaped(name)}`).slice(0, -1));
+  schema['properties'] = Object.fromEntries(own.map(([name, each]) => [names.told(name), each]));
   if (Array.isArray(required)) schema['required'] = required.map((name) => names.told(name));
+  return own.map(([name]) => name).filter((name) => names.told(name) !== name && isElsewhere(name));
 }
 
 /**
@@ -150,9 +164,14 @@ export function linkToldOf(part: ResourceLinkPart): string {
 
 /** A value with no half of a surrogate pair in its texts, which providers take for broken JSON. The value itself where there is none. */
 export function wellFormed<Value>(value: Value): Value {
-  const text = JSON.stringify(value);
-  if (!/\\ud[89a-f]/i.test(text)) return value;
-  return JSON.parse(text, (_, each: unknown) => (typeof each === 'string' ? each.toWellFormed() : each));
+  return /\\ud[89a-f]/i.test(JSON.stringify(value)) ? (mended(value) as Value) : value;
+}
+
+function mended(value: unknown): unknown {
+  if (typeof value === 'string') return value.toWellFormed();
+  if (Array.isArray(value)) return value.map(mended);
+  if (!isPlainObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key.toWellFormed(), mended(each)]));
 }
 
 /** The ids a provider wants its answers under: those it sent. A call that had none, or that of a call before it, has the one it was given. */
@@ -195,16 +214,31 @@ export function checkCount(by: string, count: number, all: readonly ToolDispatch
 export function replayedOf(
   count: number,
   all: readonly ToolDispatchResult[],
-  rule: NameRule,
+  { names: rule }: ToolRules,
   names?: ToolNames,
 ): readonly Replayed[] {
   checkCount('replay', count, all);
   const ids = idsOf(all);
   return all.map(({ requested: { name, input } }, place) => ({
     id: ids[place] as string,
-    name: fitting(names?.told(name) ?? name, rule),
-    input: isPlainObject(input) ? input : {},
+    name: nameIn(name, names, rule),
+    input: isPlainObject(input) ? ((names?.toldInput(name, input) ?? input) as JsonObject) : {},
   }));
+}
+
+/** The name of a tool in the history: one that the provider takes, whatever the model wrote. */
+export function nameIn(name: string, names: ToolNames | undefined, rule: NameRule): string {
+  return fitting(names?.told(name) ?? name, rule);
+}
+
+/** The arguments of a call in the history: its own, where they are an object, and otherwise as they were understood. */
+export function inputIn(given: unknown, { input }: Replayed): Record<string, unknown> {
+  return wellFormed(isPlainObject(given) ? given : input);
+}
+
+/** A list without what is nothing: a list that was put together from a stream can have holes, and servers leave out anything. */
+export function present<Item>(list: readonly Item[] | null | undefined): readonly NonNullable<Item>[] {
+  return (list ?? []).filter((item) => item !== null && item !== undefined) as NonNullable<Item>[];
 }
 
 /** Whether text is the JSON of an object. */

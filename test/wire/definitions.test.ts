@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { deepFreeze, type JsonSchema } from 'toolonion';
 import { anthropic, gemini, geminiInteractions, mcp, mcpSampling, openaiChat, openaiResponses } from 'toolonion/wire';
+import { worker } from './shapes.ts';
 
 const tool = (inputSchema: JsonSchema, name = 'work') => ({ name, description: 'Works.', inputSchema });
 const strict = { strict: true };
@@ -363,7 +364,7 @@ describe('without strict', () => {
     expect(losses).toEqual([{ tool: 'work', place: '', keyword: 'anyOf', message: described }]);
   });
 
-  test('names of arguments that Anthropic does not take are told as others, and lead back', () => {
+  test('names of arguments that Anthropic does not take are told as others, and lead back', async () => {
     const properties = { $filter: text, top: text, 'a b': text, a_b: text };
     const { tools, names, losses } = anthropic.definitions([
       tool({ type: 'object', properties, required: ['$filter'] }),
@@ -378,7 +379,25 @@ describe('without strict', () => {
     expect(anthropic.calls({ content }, names)).toEqual([
       { id: 'a', name: 'work', arguments: { $filter: 'x', top: 1, unknown: 2 } },
     ]);
-    const wrong = [{ type: 'tool_use', id: 'a', name: 'work', input: '{"top":1}' }];
-    expect(anthropic.calls({ content: wrong }, names)[0]?.arguments).toBe('{"top":1}');
+    const asText = [{ type: 'tool_use', id: 'a', name: 'work', input: JSON.stringify(input) }];
+    const requests = anthropic.calls({ content: asText }, names);
+    expect(requests[0]?.arguments).toEqual({ $filter: 'x', top: 1, unknown: 2 });
+    const results = await worker(() => 'Done.').dispatchAll(requests);
+    expect(anthropic.replay({ content: asText }, results, names).content).toEqual(content);
+    const wrong = [{ type: 'tool_use', id: 'a', name: 'work', input: '{"top":' }];
+    expect(anthropic.calls({ content: wrong }, names)[0]?.arguments).toBe('{"top":');
+  });
+
+  test('what speaks elsewhere of an argument that is told by another name is a loss', () => {
+    const properties = { $a: text, b: { $ref: '#/properties/$a' }, $c: text, $d: text };
+    const { losses } = anthropic.definitions([tool({ type: 'object', properties, dependentRequired: { b: ['$c'] } })]);
+    expect(losses).toEqual(
+      ['$a', '$c'].map((name) => ({
+        tool: 'work',
+        place: '',
+        keyword: 'properties',
+        message: `What else speaks of "${name}" has another name for it.`,
+      })),
+    );
   });
 });

@@ -24,6 +24,7 @@ test.each([
   { type: 'function', name: 'work', parameters: {} },
   { type: 'web_search_call', id: 'a' },
   { function: 'work' },
+  { name: 'work', arguments: {}, function: {} },
   { functionCall: null },
   { method: 'tools/list' },
   {},

@@ -24,6 +24,18 @@ describe('mcp', () => {
     expect(names.told('a b')).toMatch(/^a_b_[0-9a-f]{8}$/);
   });
 
+  test('copies schemas, and says where data that are no object are not told', () => {
+    const outputSchema = { type: 'object', properties: { a: { type: 'string' } } };
+    const { tools, losses } = mcp.definitions([
+      { name: 'a', description: '', inputSchema: {}, outputSchema },
+      { name: 'b', description: '', inputSchema: {}, outputSchema: { type: 'array' } },
+    ]);
+    expect(tools[0]?.outputSchema).toEqual(outputSchema);
+    expect(tools[0]?.outputSchema?.['properties']).not.toBe(outputSchema.properties);
+    const message = 'It is not told: the protocol has no other data than objects.';
+    expect(losses).toEqual([{ tool: 'b', place: '', keyword: 'outputSchema', message }]);
+  });
+
   test('finds the call of a request, and none in any other message', () => {
     const params = { name: 'work', arguments: { n: 1 } };
     expect(mcp.calls({ id: 7, method: 'tools/call', params })).toEqual([{ id: '7', ...params }]);

@@ -15,7 +15,7 @@ import {
   ToolFailure,
   ToolOutput,
 } from 'toolonion';
-import { anthropic, gemini, geminiInteractions, openaiChat, openaiResponses } from 'toolonion/wire';
+import { anthropic, gemini, geminiInteractions, mcp, mcpSampling, openaiChat, openaiResponses } from 'toolonion/wire';
 import { type Answer, PROVIDERS, type Sent, SHAPES, worker } from './shapes.ts';
 
 const RUNS = { numRuns: 2000 };
@@ -237,6 +237,14 @@ describe.each(PROVIDERS)('$title', (shape) => {
     const results = await dispatcher.dispatchAll(shape.calls(sent, names));
     expect(results[0]?.requested.name).toBe('a.b');
     expect(shape.replay(sent, results, names)).toEqual(sent);
+  });
+
+  test('keeps nothing that is nothing in the history, and finds what a reply ends with before it', async () => {
+    const sent = [{ id: 'a', name: 'work', input: {} }];
+    const holes = [null, ...sent, undefined] as Sent[];
+    const requests = shape.calls(holes, undefined, true);
+    expect(requests.map(({ truncated }) => truncated)).toEqual([true]);
+    expect(shape.replay(holes, await worker(() => 'Done.').dispatchAll(requests))).toEqual(sent);
   });
 
   test('refuses to mend a reply with the results of another', async () => {
@@ -588,6 +596,60 @@ describe('what a response may hold', () => {
 });
 
 describe('what a reply may hold', () => {
+  test.each<[what: string, read: () => unknown, found: unknown]>([
+    ['openaiChat: no message', () => openaiChat.calls({ message: null, finish_reason: 'error' } as never), []],
+    ['openaiResponses: no output', () => openaiResponses.replay({}, []), []],
+    ['openaiResponses: no output to answer', () => openaiResponses.results([], {}), []],
+    ['anthropic: no content', () => anthropic.calls({ content: null }), []],
+    ['anthropic: no content to put back', () => anthropic.replay({}, []).content, []],
+    ['gemini: no candidate', () => gemini.calls(undefined as never), []],
+    ['gemini: no content to put back', () => gemini.replay(undefined as never, []), undefined],
+    ['geminiInteractions: no steps', () => geminiInteractions.calls({ steps: null }), []],
+    ['mcpSampling: no content', () => mcpSampling.calls({} as never), []],
+    ['mcpSampling: no content to put back', () => mcpSampling.replay({} as never, []).content, []],
+    [
+      'mcp: no params',
+      () => mcp.calls({ id: null, method: 'tools/call' }),
+      [{ name: undefined, arguments: undefined }],
+    ],
+    [
+      'openaiChat: a custom call of nothing',
+      () => openaiChat.calls({ tool_calls: [{ id: 'a', type: 'custom' } as never] }),
+      [{ id: 'a', name: '', arguments: undefined }],
+    ],
+    [
+      'openaiResponses: no name in a namespace',
+      () =>
+        openaiResponses.calls({
+          output: [{ type: 'function_call', call_id: 'a', namespace: 'mail', arguments: '{}' } as never],
+        }),
+      [{ id: 'a', name: 'mail__', arguments: '{}' }],
+    ],
+  ])('%s', (_, read, found) => {
+    expect(read()).toEqual(found);
+  });
+
+  test('openaiChat: a custom call of nothing has a name and an input in the history', async () => {
+    const message = { tool_calls: [{ id: 'a', type: 'custom' } as never] };
+    const results = await worker(() => 'Done.').dispatchAll(openaiChat.calls(message));
+    expect(openaiChat.replay(message, results).tool_calls).toEqual([
+      { id: 'a', type: 'custom', custom: { name: 'unnamed', input: '' } },
+    ]);
+  });
+
+  test('gemini: a call whose id is no text has none, in the history as in its answer', async () => {
+    const content = { parts: [{ functionCall: { id: 5, name: 'work', args: {} } }] };
+    const results = await worker(() => 'Done.').dispatchAll(gemini.calls(content));
+    expect(gemini.replay(content, results)).toEqual({ parts: [{ functionCall: { name: 'work', args: {} } }] });
+    expect(gemini.results(results).parts[0]?.functionResponse).not.toHaveProperty('id');
+  });
+
+  test('half of a surrogate pair in the name of an argument does not come into the history', async () => {
+    const content = [{ type: 'tool_use', id: 'a', name: 'work', input: { 'a\ud83d': 'b\ud83d' } }];
+    const results = await worker(() => 'Done.').dispatchAll(anthropic.calls({ content }));
+    expect(anthropic.replay({ content }, results).content[0]?.input).toEqual({ 'a\ufffd': 'b\ufffd' });
+  });
+
   test('openaiChat: the text of a custom tool is its argument', () => {
     const tool_calls = [{ id: 'a', type: 'custom' as const, custom: { name: 'run', input: 'ls' } }];
     expect(openaiChat.calls({ tool_calls })).toEqual([{ id: 'a', name: 'run', arguments: { input: 'ls' } }]);

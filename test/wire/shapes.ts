@@ -215,8 +215,13 @@ function plain(content: readonly { readonly type: string; readonly text?: string
   return content.length === 1 && content[0]?.type === 'text' ? content[0].text : content;
 }
 
+/** Calls as a provider sends them; what is nothing, as nothing. */
+function each<Made>(requests: readonly Sent[], make: (request: Sent) => Made): Made[] {
+  return requests.map((request) => (request ? make(request) : (request as Made)));
+}
+
 function chatMessage(requests: readonly Sent[]) {
-  const tool_calls = requests.map(({ id, name, input }) => ({
+  const tool_calls = each(requests, ({ id, name, input }) => ({
     ...(id !== undefined && { id }),
     type: 'function' as const,
     function: { name, arguments: JSON.stringify(input) },
@@ -225,7 +230,7 @@ function chatMessage(requests: readonly Sent[]) {
 }
 
 function functionCalls(requests: readonly Sent[]) {
-  return requests.map(({ id, name, input }) => ({
+  return each(requests, ({ id, name, input }) => ({
     type: 'function_call',
     ...(id !== undefined && { call_id: id }),
     name,
@@ -234,19 +239,19 @@ function functionCalls(requests: readonly Sent[]) {
 }
 
 function toolUses(requests: readonly Sent[]) {
-  return requests.map((request) => ({ type: 'tool_use', ...request }));
+  return each(requests, (request) => ({ type: 'tool_use', ...request }));
 }
 
 function functionCallParts(requests: readonly Sent[]) {
-  return { parts: requests.map(({ input: args, ...call }) => ({ functionCall: { ...call, args } })) };
+  return { parts: each(requests, ({ input: args, ...call }) => ({ functionCall: { ...call, args } })) };
+}
+
+function callSteps(requests: readonly Sent[]) {
+  return each(requests, ({ input, ...call }) => ({ type: 'function_call' as const, ...call, arguments: input }));
 }
 
 function textOf(response: { readonly output: string } | { readonly error: string }): string {
   return 'error' in response ? response.error : response.output;
-}
-
-function callSteps(requests: readonly Sent[]) {
-  return requests.map(({ input, ...call }) => ({ type: 'function_call' as const, ...call, arguments: input }));
 }
 
 /** A dispatcher with one tool, `work`, which gives what it is told to. */
