@@ -7,6 +7,7 @@ import { type ImageType, type PDF, type Shown, shownMedia } from './media.ts';
 import type { ToolNames } from './names.ts';
 import { ANTHROPIC_RULES } from './rules.ts';
 import {
+  checkCount,
   type DefinitionsOptions,
   definitionsOf,
   idsOf,
@@ -41,6 +42,8 @@ interface ToolUse {
   readonly id?: string;
   readonly name: string;
   readonly input: unknown;
+  /** Of the provider's own group of tools that the tool is in. */
+  readonly toolset_name?: string | null;
 }
 
 /** Characters of a document's title; more are refused. */
@@ -69,6 +72,13 @@ export interface AnthropicToolResult {
   tool_use_id: string;
   content: string | AnthropicBlock[];
   is_error?: boolean;
+  toolset_name?: string;
+}
+
+/** What `results` may be told. */
+export interface AnthropicResultsOptions extends ForModelOptions {
+  /** Where the calls were. Needed where some are of a toolset of the provider's, such as `browser`: their answers tell it. Default: none is. */
+  readonly reply?: AnthropicReply;
 }
 
 /** The answers to all calls of a turn: the provider wants them in one message. */
@@ -95,7 +105,7 @@ export function definitions(tools: Iterable<ToolSchema>, options: DefinitionsOpt
 const WHOLE: ReadonlySet<string> = new Set(['tool_use', 'end_turn', 'pause_turn']);
 
 /**
- * The calls of a reply; what the provider runs itself is none. Of a reply that was cut for its length the last call is marked as truncated, where
+ * The calls of a reply; what the provider runs itself is none. The tool `find` of the provider's toolset `browser` is `browser__find`. Of a reply that was cut for its length the last call is marked as truncated, where
  * the reply ends with it: those before it are whole.
  *
  * @param names Those of `definitions`. Default: the tools are called as the model calls them.
@@ -104,8 +114,8 @@ export function calls({ content, stop_reason: reason }: AnthropicReply, names?: 
   const blocks = typeof content === 'string' ? [] : present(content);
   const cut = WHOLE.has(reason ?? 'end_turn') ? undefined : blocks.at(-1);
   return blocks.filter(isToolUse).map((use) => {
-    const { id, name: told, input } = use;
-    const name = names?.meant(told) ?? told;
+    const { id, name: told, input, toolset_name: toolset } = use;
+    const name = toolset ? `${toolset}__${told}` : (names?.meant(told) ?? told);
     return requestOf(id, name, names?.meantInput(name, input) ?? input, use === cut);
   });
 }
@@ -137,7 +147,8 @@ function textBlock<Block>(text: string): Block {
 }
 
 function replayedUse<Use extends ToolUse>(use: Use, replayed: Replayed): Use {
-  const { id, name } = replayed;
+  const { id } = replayed;
+  const name = use.toolset_name ? use.name : replayed.name;
   const input = inputIn(use.input, replayed);
   return use.id === id && use.name === name && use.input === input ? use : { ...use, id, name, input };
 }
@@ -155,13 +166,28 @@ function isToolUse<Block extends { readonly type: string }>(block: Block): block
  * One message with all results of a turn, to be put behind the reply. Media the provider does not take are described, and all media of a failure.
  *
  * @param options What the model can be shown. Default: pictures and documents.
+ * @throws TypeError when a reply is given, and there are more or fewer results than calls.
  */
-export function results(all: readonly ToolDispatchResult[], options?: ForModelOptions): AnthropicToolMessage {
+export function results(
+  all: readonly ToolDispatchResult[],
+  options: AnthropicResultsOptions = {},
+): AnthropicToolMessage {
   const ids = idsOf(all);
-  return { role: 'user', content: all.map((result, place) => resultOf(result, ids[place] as string, options)) };
+  const { reply, ...shown } = options;
+  const content = all.map((result, place) => resultOf(result, ids[place] as string, shown));
+  if (reply === undefined) return { role: 'user', content };
+  const uses = usesOf(reply);
+  checkCount('results', uses.length, all);
+  for (const [place, { toolset_name: toolset }] of uses.entries())
+    if (toolset) (content[place] as AnthropicToolResult).toolset_name = toolset;
+  return { role: 'user', content };
 }
 
-function resultOf(result: ToolDispatchResult, id: string, options: ForModelOptions | undefined): AnthropicToolResult {
+function usesOf({ content }: AnthropicReply): readonly ToolUse[] {
+  return typeof content === 'string' ? [] : present(content).filter(isToolUse);
+}
+
+function resultOf(result: ToolDispatchResult, id: string, options: ForModelOptions): AnthropicToolResult {
   const { isError } = result;
   // A failure with anything but text is refused.
   const content = isError ? toldAsText(result) : toldOf(result, options);

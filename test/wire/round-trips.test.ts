@@ -744,6 +744,25 @@ describe('what a reply may hold', () => {
     expect(anthropic.replay({ content }, results).content).toEqual(content.slice(1));
   });
 
+  test('anthropic: a tool of the provider’s toolset is no other of its name, and its answer tells the toolset', async () => {
+    const use = { type: 'tool_use', id: 'a', name: 'work', input: {} };
+    const reply = {
+      content: [
+        { ...use, toolset_name: 'browser' },
+        { ...use, id: 'b', toolset_name: null },
+      ],
+    };
+    const requests = anthropic.calls(reply);
+    expect(requests.map(({ name }) => name)).toEqual(['browser__work', 'work']);
+    const results = await worker(() => 'Done.').dispatchAll(requests);
+    expect(anthropic.replay(reply, results).content).toEqual(reply.content);
+    const told = (answers: readonly object[]) =>
+      answers.map((answer) => ('toolset_name' in answer ? answer.toolset_name : undefined));
+    expect(told(anthropic.results(results, { reply }).content)).toEqual(['browser', undefined]);
+    expect(told(anthropic.results(results).content)).toEqual([undefined, undefined]);
+    expect(() => anthropic.results(results, { reply: { content: [] } })).toThrow(/has 0, but got 2/);
+  });
+
   test('openaiChat: the whole reply in the place of a choice is refused', () => {
     const reply = { choices: [{ message: {} }], tool_calls: null };
     expect(() => openaiChat.calls(reply)).toThrow(
