@@ -30,6 +30,7 @@ export { directoryStore } from './results/directory-store.ts';
 export { memoryStore } from './results/memory-store.ts';
 export { type ReadResultInput, type ReadResultOptions, readResultTool } from './results/read-result-tool.ts';
 export type { ByteRange, ResultOwner, ResultStore, RetentionOptions, StoredBytes } from './results/result-store.ts';
+export { type RetryOptions, retry } from './retry.ts';
 export { type ScheduleOptions, schedule } from './schedule.ts';
 export type { SchemaCompiler, SchemaOptions } from './schema/check.ts';
 export type { RegExpEngine } from './schema/patterns.ts';

@@ -5,6 +5,7 @@ import { type OutputValidationOptions, outputValidation } from './output-validat
 import { type PermissionOptions, permission } from './permission.ts';
 import { type PrepareArgumentsOptions, prepareArguments } from './prepare-arguments.ts';
 import { type RedactionOptions, redaction } from './redaction.ts';
+import { type RetryOptions, retry } from './retry.ts';
 import { type ScheduleOptions, schedule } from './schedule.ts';
 import { type TimeoutOptions, timeout } from './timeout.ts';
 import { type UnknownToolOptions, unknownTool } from './unknown-tool.ts';
@@ -22,6 +23,8 @@ export interface StandardOptions {
   readonly permission: PermissionOptions | Middleware | false;
   /** Default: left out. */
   readonly schedule?: ScheduleOptions | Middleware | false;
+  /** Default: left out. */
+  readonly retry?: RetryOptions | Middleware | false;
   readonly outputLimit?: OutputLimitOptions | Middleware | false;
   /** Default: left out. */
   readonly redaction?: RedactionOptions | Middleware | false;
@@ -42,6 +45,7 @@ const LAYERS = {
   validation: isLayer,
   permission: isLayer,
   schedule: isLayer,
+  retry: isLayer,
   outputLimit: isLayer,
   redaction: isLayer,
   outputValidation: isLayer,
@@ -50,8 +54,8 @@ const LAYERS = {
 
 /**
  * The layers in the order in which they work together, outermost first: logging, unknown tool, prepare arguments,
- * validation, permission, schedule, output limit, redaction, output validation, timeout. Unknown tool, prepare arguments, schedule and redaction
- * are there where they are given.
+ * validation, permission, schedule, retry, output limit, redaction, output validation, timeout. Unknown tool, prepare arguments, schedule, retry
+ * and redaction are there where they are given.
  *
  * @throws TypeError naming the option and what is allowed.
  * @example createDispatcher({ tools, middleware: standard({ permission: { check: readOnlyAllowed, approver } }) })
@@ -73,6 +77,7 @@ export function standard(options: StandardOptions): readonly Middleware[] {
     layer(validation, options.validation),
     layer(permission, options.permission),
     layer(schedule, options.schedule ?? false),
+    layer(retry, options.retry ?? false),
     layer(outputLimit, options.outputLimit),
     layer(redaction, options.redaction ?? false),
     layer(outputValidation, options.outputValidation),

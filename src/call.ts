@@ -1,3 +1,4 @@
+import { nanoid } from 'nanoid';
 import type { MalformedArguments } from './arguments.ts';
 import { A_CHANNEL, type Channel } from './channel.ts';
 import type { Clock } from './clock.ts';
@@ -167,6 +168,16 @@ export class ToolCall {
   /** The model's id, or a generated one; unique among the calls in flight. */
   get id(): string {
     return this.#scope.dispatch.id;
+  }
+
+  /**
+   * The same for all attempts of this call, and for no other call: what a service takes to do the same thing once only, as in a header
+   * `Idempotency-Key`. The id does not do, for models use theirs again.
+   */
+  get idempotencyKey(): string {
+    const { dispatch } = this.#scope;
+    dispatch.idempotencyKey ??= nanoid();
+    return dispatch.idempotencyKey;
   }
 
   /** The name that was asked for. It may differ from the name of `tool`. */

@@ -74,6 +74,8 @@ export class Dispatch implements Guard, AbortListener, SettleListener, Seated {
   /** When it began, on the host's clock. */
   readonly startedAt: number;
   readonly id: string;
+  /** Made where somebody asks for it. */
+  idempotencyKey: string | undefined = undefined;
   readonly requested: RequestedCall;
   readonly malformed: MalformedArguments | undefined;
   readonly tools: ReadonlyToolRegistry;

@@ -40,6 +40,8 @@ export interface ToolError {
   /** Whether the same call, made again, could succeed. */
   readonly retryable: boolean;
   readonly executed: Executed;
+  /** Milliseconds after which the same call could succeed, where somebody knows. */
+  readonly retryAfterMs?: number;
   /** Joins what the model saw with what the log holds. */
   readonly errorId: string;
   /** What was thrown. Not enumerable: serialising or spreading an error never shows it. */
@@ -52,6 +54,8 @@ export interface ToolErrorOptions {
   readonly retryable?: boolean;
   /** Default: `no`. */
   readonly executed?: Executed;
+  /** What is no number of milliseconds is left out. Default: nobody knows. */
+  readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
 }
 
@@ -64,10 +68,15 @@ export function toolError(code: ToolErrorCode, message: string, options: ToolErr
     message: message.toWellFormed(),
     retryable: options.retryable ?? RETRYABLE.has(code),
     executed: options.executed ?? 'no',
+    ...(isDelay(options.retryAfterMs) && { retryAfterMs: options.retryAfterMs }),
     errorId: nanoid(12),
   };
   if ('cause' in options) Object.defineProperty(error, 'cause', { value: options.cause });
   return error;
+}
+
+function isDelay(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0;
 }
 
 /** Whether a value can stand as a ToolError. */
@@ -137,6 +146,8 @@ export interface ToolFailureOptions {
   readonly retryable?: boolean;
   /** What the tool has done by then; `no` for one that refuses before it begins. Default: `yes`. */
   readonly executed?: Executed;
+  /** Milliseconds after which the same call could succeed. Default: nobody knows. */
+  readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
 }
 
@@ -150,6 +161,7 @@ export class ToolFailure extends Error {
   readonly code: ToolErrorCode;
   readonly retryable: boolean;
   readonly executed: Executed;
+  readonly retryAfterMs?: number;
 
   constructor(message: string, options: ToolFailureOptions = {}) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined);
@@ -157,6 +169,7 @@ export class ToolFailure extends Error {
     this.code = options.code ?? 'execution_failed';
     this.retryable = options.retryable ?? (this.code !== 'execution_failed' && RETRYABLE.has(this.code));
     this.executed = options.executed ?? 'yes';
+    if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
   }
 }
 
@@ -191,11 +204,12 @@ const TRANSIENT =
 /** The ToolError for anything a tool threw. Total: reading a hostile value never throws. */
 export function toToolError(thrown: unknown, toolName: string): ToolError {
   const tool = printable(toolName);
-  const options = { executed: 'yes', cause: thrown } as const;
+  const retryAfterMs = valueAt(thrown, 'retryAfterMs') as number | undefined;
+  const options = { executed: 'yes', retryAfterMs, cause: thrown } as const;
   const { name, message, code, failure } = read(thrown);
   if (failure) {
     const told = isBlank(message) ? `Tool "${tool}" failed and did not say why.` : message;
-    const error = toolError(failure.code, told, { ...failure, cause: thrown });
+    const error = toolError(failure.code, told, { ...failure, retryAfterMs, cause: thrown });
     toldByTools.add(error);
     return error;
   }

@@ -21,7 +21,7 @@ const coreNames = `
 
 const middlewareNames = `
   allowAll denyAll directoryStore logging memoryStore orderWarnings outputLimit outputValidation permission policy prepareArguments
-  readOnlyAllowed readResultTool redaction rules schedule standard timeout timeoutMs unknownTool validation
+  readOnlyAllowed readResultTool redaction retry rules schedule standard timeout timeoutMs unknownTool validation
 `;
 
 const testingNames = 'emptyTrace measure spansOf tracedIn withProbes';

@@ -13,6 +13,15 @@ function moved(name: string, place: number): readonly string[] {
   return [...others.slice(0, place), name, ...others.slice(place)];
 }
 
+test.each([
+  [['retry', 'permission'], 'each attempt is judged, and people are asked each time'],
+  [['retry', 'schedule'], 'each attempt waits for its turn anew'],
+  [['timeout', 'retry'], 'all attempts have one limit together'],
+  [['outputLimit', 'retry'], 'an answer that has begun to leave cannot begin anew'],
+])('%j: attempts have their place', (names, why) => {
+  expect(messages(...names).join('\n')).toContain(why);
+});
+
 describe('orderWarnings', () => {
   test('has nothing to say of the standard order, nor of layers it does not know', () => {
     expect(messages(...ORDER)).toEqual([]);

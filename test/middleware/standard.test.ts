@@ -14,10 +14,10 @@ test('the layers come in their order, outermost first, whatever the order of the
 });
 
 test('those that are left out by default have their places where they are asked for', () => {
-  const asked = { unknownTool: {}, prepareArguments: {}, schedule: {} };
+  const asked = { unknownTool: {}, prepareArguments: {}, schedule: {}, retry: {} };
   const names = namesOf({ permission: { check: allowAll }, ...asked });
   expect(names).toEqual([
-    ...['logging', 'unknownTool', 'prepareArguments', 'validation', 'permission', 'schedule'],
+    ...['logging', 'unknownTool', 'prepareArguments', 'validation', 'permission', 'schedule', 'retry'],
     ...['outputLimit', 'outputValidation', 'timeout'],
   ]);
   for (const layer of Object.keys(asked))
@@ -68,8 +68,8 @@ test.each([[{}], [{ permission: undefined }], [undefined], [{ validation: false 
 
 test.each<[unknown, string]>([
   [
-    { permission: false, retry: {} },
-    'standard has no option "retry". Its options: logging, unknownTool, prepareArguments, validation, permission',
+    { permission: false, retries: {} },
+    'standard has no option "retries". Its options: logging, unknownTool, prepareArguments, validation, permission',
   ],
   [{ permission: true }, 'Option "permission" of standard must be options, a middleware, or false; got true.'],
   [{ permission: null }, 'Option "permission" of standard must be options, a middleware, or false; got null.'],
