@@ -1,4 +1,5 @@
 import { checkOptions, type Middleware, type OptionCheck } from '../src/index.ts';
+import { type BudgetOptions, budget } from './budget.ts';
 import { type LoggingOptions, logging } from './logging.ts';
 import { type OutputLimitOptions, outputLimit } from './output-limit.ts';
 import { type OutputValidationOptions, outputValidation } from './output-validation.ts';
@@ -22,6 +23,8 @@ export interface StandardOptions {
   /** Has to be said: what may run is the host's own decision. */
   readonly permission: PermissionOptions | Middleware | false;
   /** Default: left out. */
+  readonly budget?: BudgetOptions | Middleware | false;
+  /** Default: left out. */
   readonly schedule?: ScheduleOptions | Middleware | false;
   /** Default: left out. */
   readonly retry?: RetryOptions | Middleware | false;
@@ -44,6 +47,7 @@ const LAYERS = {
   prepareArguments: isLayer,
   validation: isLayer,
   permission: isLayer,
+  budget: isLayer,
   schedule: isLayer,
   retry: isLayer,
   outputLimit: isLayer,
@@ -54,8 +58,8 @@ const LAYERS = {
 
 /**
  * The layers in the order in which they work together, outermost first: logging, unknown tool, prepare arguments,
- * validation, permission, schedule, retry, output limit, redaction, output validation, timeout. Unknown tool, prepare arguments, schedule, retry
- * and redaction are there where they are given.
+ * validation, permission, budget, schedule, retry, output limit, redaction, output validation, timeout. Unknown tool, prepare arguments, budget,
+ * schedule, retry and redaction are there where they are given.
  *
  * @throws TypeError naming the option and what is allowed.
  * @example createDispatcher({ tools, middleware: standard({ permission: { check: readOnlyAllowed, approver } }) })
@@ -76,6 +80,7 @@ export function standard(options: StandardOptions): readonly Middleware[] {
     layer(prepareArguments, options.prepareArguments ?? false),
     layer(validation, options.validation),
     layer(permission, options.permission),
+    layer(budget, options.budget ?? false),
     layer(schedule, options.schedule ?? false),
     layer(retry, options.retry ?? false),
     layer(outputLimit, options.outputLimit),

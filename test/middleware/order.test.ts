@@ -14,11 +14,14 @@ function moved(name: string, place: number): readonly string[] {
 }
 
 test.each([
+  [['budget', 'permission'], 'calls that are denied are counted'],
+  [['budget', 'validation'], 'calls that are invalid are counted'],
+  [['retry', 'budget'], 'each attempt is counted as a call'],
   [['retry', 'permission'], 'each attempt is judged, and people are asked each time'],
   [['retry', 'schedule'], 'each attempt waits for its turn anew'],
   [['timeout', 'retry'], 'all attempts have one limit together'],
   [['outputLimit', 'retry'], 'an answer that has begun to leave cannot begin anew'],
-])('%j: attempts have their place', (names, why) => {
+])('%j: attempts and counts have their place', (names, why) => {
   expect(messages(...names).join('\n')).toContain(why);
 });
 

@@ -14,10 +14,10 @@ test('the layers come in their order, outermost first, whatever the order of the
 });
 
 test('those that are left out by default have their places where they are asked for', () => {
-  const asked = { unknownTool: {}, prepareArguments: {}, schedule: {}, retry: {} };
+  const asked = { unknownTool: {}, prepareArguments: {}, budget: { calls: 9 }, schedule: {}, retry: {} };
   const names = namesOf({ permission: { check: allowAll }, ...asked });
   expect(names).toEqual([
-    ...['logging', 'unknownTool', 'prepareArguments', 'validation', 'permission', 'schedule', 'retry'],
+    ...['logging', 'unknownTool', 'prepareArguments', 'validation', 'permission', 'budget', 'schedule', 'retry'],
     ...['outputLimit', 'outputValidation', 'timeout'],
   ]);
   for (const layer of Object.keys(asked))
