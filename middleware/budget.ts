@@ -14,6 +14,7 @@ import {
   type ToolCall,
   type ToolOutcome,
 } from '../src/index.ts';
+import { bySession, Scopes } from './parts/scopes.ts';
 
 /** Options of `budget`: how many calls there may be. One of `calls` and `callsPerTool` has to be given. */
 export interface BudgetOptions {
@@ -47,13 +48,13 @@ export function budget(options: BudgetOptions): Middleware {
     throw new TypeError('budget takes "calls", "callsPerTool" or both: how many calls there may be.');
   const { calls: most = Number.POSITIVE_INFINITY, scope = bySession, maxScopes = 10_000 } = options;
   const mostOf = perTool(options.callsPerTool, Number.POSITIVE_INFINITY);
-  const scopes = new Map<string, Spent>();
+  const scopes = new Scopes<Spent>(maxScopes, () => ({ calls: 0, byTool: new Map() }));
 
   return named('budget', function budget(call, next) {
     const mostOfTool = mostOf(call.toolName);
     if ((most === Number.POSITIVE_INFINITY && mostOfTool === Number.POSITIVE_INFINITY) || isJudged(call))
       return next(call);
-    const spent = spentIn(scope(call));
+    const spent = scopes.of(scope(call));
     const ofTool = spent.byTool.get(call.toolName) ?? 0;
     if (ofTool >= mostOfTool) return exceeded(call, `Tool "${printable(call.toolName)}" may be called`, mostOfTool);
     if (spent.calls >= most) return exceeded(call, 'Tools may be called', most);
@@ -62,24 +63,11 @@ export function budget(options: BudgetOptions): Middleware {
     if (mostOfTool !== Number.POSITIVE_INFINITY && call.tool !== undefined) spent.byTool.set(call.toolName, ofTool + 1);
     return next(call);
   });
-
-  function spentIn(scope: string): Spent {
-    const spent = scopes.get(scope) ?? { calls: 0, byTool: new Map() };
-    // The one used last is last.
-    scopes.delete(scope);
-    scopes.set(scope, spent);
-    if (scopes.size > maxScopes) scopes.delete(scopes.keys().next().value as string);
-    return spent;
-  }
 }
 
 interface Spent {
   calls: number;
   readonly byTool: Map<string, number>;
-}
-
-function bySession({ context }: ToolCall): string {
-  return context.sessionId;
 }
 
 function exceeded(call: ToolCall, what: string, most: number): ToolOutcome {

@@ -1,6 +1,7 @@
 export type { ApprovalRequest, Approver } from '../src/index.ts';
 export { type BudgetOptions, budget } from './budget.ts';
 export { type CallLogger, type LoggingOptions, logging } from './logging.ts';
+export { type LoopGuardOptions, loopGuard } from './loop-guard.ts';
 export { type OrderWarning, orderWarnings } from './order.ts';
 export { type OutputLimitOptions, outputLimit } from './output-limit.ts';
 export { type OutputValidationOptions, outputValidation } from './output-validation.ts';

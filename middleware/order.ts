@@ -17,6 +17,8 @@ const PAIRS: readonly (readonly [outer: string, inner: string, otherwise: string
   ['permission', 'timeout', 'the time a person takes to approve counts as the time of the tool'],
   ['validation', 'schedule', 'what may run together is told from arguments that nobody has checked'],
   ['permission', 'schedule', 'a call that waits for a person holds a slot and a key'],
+  ['unknownTool', 'loopGuard', 'a tool that is called by several names is taken for several'],
+  ['loopGuard', 'validation', 'calls that are invalid again and again are not seen'],
   ['permission', 'budget', 'calls that are denied are counted'],
   ['validation', 'budget', 'calls that are invalid are counted'],
   ['budget', 'retry', 'each attempt is counted as a call'],

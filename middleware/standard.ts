@@ -1,6 +1,7 @@
 import { checkOptions, type Middleware, type OptionCheck } from '../src/index.ts';
 import { type BudgetOptions, budget } from './budget.ts';
 import { type LoggingOptions, logging } from './logging.ts';
+import { type LoopGuardOptions, loopGuard } from './loop-guard.ts';
 import { type OutputLimitOptions, outputLimit } from './output-limit.ts';
 import { type OutputValidationOptions, outputValidation } from './output-validation.ts';
 import { type PermissionOptions, permission } from './permission.ts';
@@ -17,6 +18,8 @@ export interface StandardOptions {
   readonly logging?: LoggingOptions | Middleware | false;
   /** Default: left out. */
   readonly unknownTool?: UnknownToolOptions | Middleware | false;
+  /** Default: left out. */
+  readonly loopGuard?: LoopGuardOptions | Middleware | false;
   /** Default: left out. */
   readonly prepareArguments?: PrepareArgumentsOptions | Middleware | false;
   readonly validation?: ValidationOptions | Middleware | false;
@@ -44,6 +47,7 @@ const isLayer: OptionCheck = (value) =>
 const LAYERS = {
   logging: isLayer,
   unknownTool: isLayer,
+  loopGuard: isLayer,
   prepareArguments: isLayer,
   validation: isLayer,
   permission: isLayer,
@@ -57,8 +61,8 @@ const LAYERS = {
 };
 
 /**
- * The layers in the order in which they work together, outermost first: logging, unknown tool, prepare arguments,
- * validation, permission, budget, schedule, retry, output limit, redaction, output validation, timeout. Unknown tool, prepare arguments, budget,
+ * The layers in the order in which they work together, outermost first: logging, unknown tool, loop guard, prepare arguments,
+ * validation, permission, budget, schedule, retry, output limit, redaction, output validation, timeout. Unknown tool, loop guard, prepare arguments, budget,
  * schedule, retry and redaction are there where they are given.
  *
  * @throws TypeError naming the option and what is allowed.
@@ -77,6 +81,7 @@ export function standard(options: StandardOptions): readonly Middleware[] {
   return [
     layer(logging, options.logging),
     layer(unknownTool, options.unknownTool ?? false),
+    layer(loopGuard, options.loopGuard ?? false),
     layer(prepareArguments, options.prepareArguments ?? false),
     layer(validation, options.validation),
     layer(permission, options.permission),

@@ -14,6 +14,8 @@ function moved(name: string, place: number): readonly string[] {
 }
 
 test.each([
+  [['loopGuard', 'unknownTool'], 'a tool that is called by several names is taken for several'],
+  [['validation', 'loopGuard'], 'calls that are invalid again and again are not seen'],
   [['budget', 'permission'], 'calls that are denied are counted'],
   [['budget', 'validation'], 'calls that are invalid are counted'],
   [['retry', 'budget'], 'each attempt is counted as a call'],

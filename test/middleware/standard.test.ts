@@ -14,10 +14,20 @@ test('the layers come in their order, outermost first, whatever the order of the
 });
 
 test('those that are left out by default have their places where they are asked for', () => {
-  const asked = { unknownTool: {}, prepareArguments: {}, budget: { calls: 9 }, schedule: {}, retry: {} };
+  const asked = { unknownTool: {}, loopGuard: {}, prepareArguments: {}, budget: { calls: 9 }, schedule: {}, retry: {} };
   const names = namesOf({ permission: { check: allowAll }, ...asked });
   expect(names).toEqual([
-    ...['logging', 'unknownTool', 'prepareArguments', 'validation', 'permission', 'budget', 'schedule', 'retry'],
+    ...[
+      'logging',
+      'unknownTool',
+      'loopGuard',
+      'prepareArguments',
+      'validation',
+      'permission',
+      'budget',
+      'schedule',
+      'retry',
+    ],
     ...['outputLimit', 'outputValidation', 'timeout'],
   ]);
   for (const layer of Object.keys(asked))
@@ -69,7 +79,7 @@ test.each([[{}], [{ permission: undefined }], [undefined], [{ validation: false 
 test.each<[unknown, string]>([
   [
     { permission: false, retries: {} },
-    'standard has no option "retries". Its options: logging, unknownTool, prepareArguments, validation, permission',
+    'standard has no option "retries". Its options: logging, unknownTool, loopGuard, prepareArguments, validation, permission',
   ],
   [{ permission: true }, 'Option "permission" of standard must be options, a middleware, or false; got true.'],
   [{ permission: null }, 'Option "permission" of standard must be options, a middleware, or false; got null.'],
