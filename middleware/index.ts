@@ -1,5 +1,6 @@
 export type { ApprovalRequest, Approver } from '../src/index.ts';
 export { type BudgetOptions, budget } from './budget.ts';
+export { type CircuitBreakerOptions, circuitBreaker } from './circuit-breaker.ts';
 export { type CallLogger, type LoggingOptions, logging } from './logging.ts';
 export { type LoopGuardOptions, loopGuard } from './loop-guard.ts';
 export { type OrderWarning, orderWarnings } from './order.ts';
@@ -38,5 +39,13 @@ export type { SchemaCompiler, SchemaOptions } from './schema/check.ts';
 export type { RegExpEngine } from './schema/patterns.ts';
 export { type StandardOptions, standard } from './standard.ts';
 export { type TimeoutOptions, timeout, timeoutMs } from './timeout.ts';
+export {
+  type Admission,
+  type HealthStatus,
+  type SavedToolHealth,
+  ToolHealth,
+  type ToolHealthOptions,
+  type ToolHealthReport,
+} from './tool-health.ts';
 export { type UnknownToolOptions, unknownTool } from './unknown-tool.ts';
 export { type ValidationMiddleware, type ValidationOptions, validation } from './validation.ts';

@@ -22,6 +22,13 @@ const PAIRS: readonly (readonly [outer: string, inner: string, otherwise: string
   ['permission', 'budget', 'calls that are denied are counted'],
   ['validation', 'budget', 'calls that are invalid are counted'],
   ['budget', 'retry', 'each attempt is counted as a call'],
+  [
+    'permission',
+    'circuitBreaker',
+    'a call that waits for a person takes the place of one that shows whether a tool does again',
+  ],
+  ['schedule', 'circuitBreaker', 'what a tool does is judged by the time its calls wait'],
+  ['circuitBreaker', 'retry', 'a call whose last attempt went well counts as several failures'],
   ['permission', 'retry', 'each attempt is judged, and people are asked each time'],
   ['schedule', 'retry', 'each attempt waits for its turn anew'],
   ['retry', 'timeout', 'all attempts have one limit together'],

@@ -1,5 +1,6 @@
 import { checkOptions, type Middleware, type OptionCheck } from '../src/index.ts';
 import { type BudgetOptions, budget } from './budget.ts';
+import { type CircuitBreakerOptions, circuitBreaker } from './circuit-breaker.ts';
 import { type LoggingOptions, logging } from './logging.ts';
 import { type LoopGuardOptions, loopGuard } from './loop-guard.ts';
 import { type OutputLimitOptions, outputLimit } from './output-limit.ts';
@@ -30,6 +31,8 @@ export interface StandardOptions {
   /** Default: left out. */
   readonly schedule?: ScheduleOptions | Middleware | false;
   /** Default: left out. */
+  readonly circuitBreaker?: CircuitBreakerOptions | Middleware | false;
+  /** Default: left out. */
   readonly retry?: RetryOptions | Middleware | false;
   readonly outputLimit?: OutputLimitOptions | Middleware | false;
   /** Default: left out. */
@@ -53,6 +56,7 @@ const LAYERS = {
   permission: isLayer,
   budget: isLayer,
   schedule: isLayer,
+  circuitBreaker: isLayer,
   retry: isLayer,
   outputLimit: isLayer,
   redaction: isLayer,
@@ -62,8 +66,8 @@ const LAYERS = {
 
 /**
  * The layers in the order in which they work together, outermost first: logging, unknown tool, loop guard, prepare arguments,
- * validation, permission, budget, schedule, retry, output limit, redaction, output validation, timeout. Unknown tool, loop guard, prepare arguments, budget,
- * schedule, retry and redaction are there where they are given.
+ * validation, permission, budget, schedule, circuit breaker, retry, output limit, redaction, output validation, timeout. Unknown tool, loop guard, prepare arguments, budget,
+ * schedule, circuit breaker, retry and redaction are there where they are given.
  *
  * @throws TypeError naming the option and what is allowed.
  * @example createDispatcher({ tools, middleware: standard({ permission: { check: readOnlyAllowed, approver } }) })
@@ -87,6 +91,7 @@ export function standard(options: StandardOptions): readonly Middleware[] {
     layer(permission, options.permission),
     layer(budget, options.budget ?? false),
     layer(schedule, options.schedule ?? false),
+    layer(circuitBreaker, options.circuitBreaker ?? false),
     layer(retry, options.retry ?? false),
     layer(outputLimit, options.outputLimit),
     layer(redaction, options.redaction ?? false),

@@ -54,7 +54,7 @@ describe('imports', () => {
 
   test.each(layers)('lead from %s only to the public names, packages, and files without a layer', (file) => {
     const free = ['middleware/index.ts', 'middleware/standard.ts'].includes(file);
-    const withoutLayer = ['permission-rules', 'policy-schema'].map((name) => `middleware/${name}.ts`);
+    const withoutLayer = ['permission-rules', 'policy-schema', 'tool-health'].map((name) => `middleware/${name}.ts`);
     const isAllowed = (name: string) =>
       ['src/index.ts', ...withoutLayer].includes(name) || /^middleware\/(schema|parts|results)\//.test(name);
     const files = namesOf(file).filter((name) => name.endsWith('.ts') && !isAllowed(name));

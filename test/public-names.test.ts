@@ -20,7 +20,7 @@ const coreNames = `
 `;
 
 const middlewareNames = `
-  allowAll budget denyAll directoryStore logging loopGuard memoryStore orderWarnings outputLimit outputValidation permission policy prepareArguments
+  ToolHealth allowAll budget circuitBreaker denyAll directoryStore logging loopGuard memoryStore orderWarnings outputLimit outputValidation permission policy prepareArguments
   readOnlyAllowed readResultTool redaction retry rules schedule standard timeout timeoutMs unknownTool validation
 `;
 

@@ -14,7 +14,15 @@ test('the layers come in their order, outermost first, whatever the order of the
 });
 
 test('those that are left out by default have their places where they are asked for', () => {
-  const asked = { unknownTool: {}, loopGuard: {}, prepareArguments: {}, budget: { calls: 9 }, schedule: {}, retry: {} };
+  const asked = {
+    unknownTool: {},
+    loopGuard: {},
+    prepareArguments: {},
+    budget: { calls: 9 },
+    schedule: {},
+    circuitBreaker: {},
+    retry: {},
+  };
   const names = namesOf({ permission: { check: allowAll }, ...asked });
   expect(names).toEqual([
     ...[
@@ -26,6 +34,7 @@ test('those that are left out by default have their places where they are asked 
       'permission',
       'budget',
       'schedule',
+      'circuitBreaker',
       'retry',
     ],
     ...['outputLimit', 'outputValidation', 'timeout'],
