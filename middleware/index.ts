@@ -1,6 +1,8 @@
 export type { ApprovalRequest, Approver } from '../src/index.ts';
+export { type Aliases, type AliasOptions, alias } from './alias.ts';
 export { type BudgetOptions, budget } from './budget.ts';
 export { type CircuitBreakerOptions, circuitBreaker } from './circuit-breaker.ts';
+export { type FallbackOptions, fallback } from './fallback.ts';
 export { type CallLogger, type LoggingOptions, logging } from './logging.ts';
 export { type LoopGuardOptions, loopGuard } from './loop-guard.ts';
 export { type OrderWarning, orderWarnings } from './order.ts';
@@ -49,3 +51,4 @@ export {
 } from './tool-health.ts';
 export { type UnknownToolOptions, unknownTool } from './unknown-tool.ts';
 export { type ValidationMiddleware, type ValidationOptions, validation } from './validation.ts';
+export { type CallSelection, when } from './when.ts';

@@ -1,6 +1,8 @@
 import { checkOptions, type Middleware, type OptionCheck } from '../src/index.ts';
+import { type AliasOptions, alias } from './alias.ts';
 import { type BudgetOptions, budget } from './budget.ts';
 import { type CircuitBreakerOptions, circuitBreaker } from './circuit-breaker.ts';
+import { type FallbackOptions, fallback } from './fallback.ts';
 import { type LoggingOptions, logging } from './logging.ts';
 import { type LoopGuardOptions, loopGuard } from './loop-guard.ts';
 import { type OutputLimitOptions, outputLimit } from './output-limit.ts';
@@ -18,9 +20,13 @@ import { type ValidationOptions, validation } from './validation.ts';
 export interface StandardOptions {
   readonly logging?: LoggingOptions | Middleware | false;
   /** Default: left out. */
+  readonly alias?: AliasOptions | Middleware | false;
+  /** Default: left out. */
   readonly unknownTool?: UnknownToolOptions | Middleware | false;
   /** Default: left out. */
   readonly loopGuard?: LoopGuardOptions | Middleware | false;
+  /** Default: left out. */
+  readonly fallback?: FallbackOptions | Middleware | false;
   /** Default: left out. */
   readonly prepareArguments?: PrepareArgumentsOptions | Middleware | false;
   readonly validation?: ValidationOptions | Middleware | false;
@@ -49,8 +55,10 @@ const isLayer: OptionCheck = (value) =>
 
 const LAYERS = {
   logging: isLayer,
+  alias: isLayer,
   unknownTool: isLayer,
   loopGuard: isLayer,
+  fallback: isLayer,
   prepareArguments: isLayer,
   validation: isLayer,
   permission: isLayer,
@@ -65,9 +73,9 @@ const LAYERS = {
 };
 
 /**
- * The layers in the order in which they work together, outermost first: logging, unknown tool, loop guard, prepare arguments,
- * validation, permission, budget, schedule, circuit breaker, retry, output limit, redaction, output validation, timeout. Unknown tool, loop guard, prepare arguments, budget,
- * schedule, circuit breaker, retry and redaction are there where they are given.
+ * The layers in the order in which they work together, outermost first: logging, alias, unknown tool, loop guard, fallback, prepare arguments,
+ * validation, permission, budget, schedule, circuit breaker, retry, output limit, redaction, output validation, timeout. Logging, validation,
+ * permission, output limit, output validation and timeout are there unless they are left out; the others where they are given.
  *
  * @throws TypeError naming the option and what is allowed.
  * @example createDispatcher({ tools, middleware: standard({ permission: { check: readOnlyAllowed, approver } }) })
@@ -84,8 +92,10 @@ export function standard(options: StandardOptions): readonly Middleware[] {
   }
   return [
     layer(logging, options.logging),
+    layer(alias, options.alias ?? false),
     layer(unknownTool, options.unknownTool ?? false),
     layer(loopGuard, options.loopGuard ?? false),
+    layer(fallback, options.fallback ?? false),
     layer(prepareArguments, options.prepareArguments ?? false),
     layer(validation, options.validation),
     layer(permission, options.permission),

@@ -20,8 +20,8 @@ const coreNames = `
 `;
 
 const middlewareNames = `
-  ToolHealth allowAll budget circuitBreaker denyAll directoryStore logging loopGuard memoryStore orderWarnings outputLimit outputValidation permission policy prepareArguments
-  readOnlyAllowed readResultTool redaction retry rules schedule standard timeout timeoutMs unknownTool validation
+  ToolHealth alias allowAll budget circuitBreaker denyAll directoryStore fallback logging loopGuard memoryStore orderWarnings outputLimit outputValidation permission policy prepareArguments
+  readOnlyAllowed readResultTool redaction retry rules schedule standard timeout timeoutMs unknownTool validation when
 `;
 
 const testingNames = 'emptyTrace measure spansOf tracedIn withProbes';

@@ -16,6 +16,10 @@ function moved(name: string, place: number): readonly string[] {
 test.each([
   [['loopGuard', 'unknownTool'], 'a tool that is called by several names is taken for several'],
   [['validation', 'loopGuard'], 'calls that are invalid again and again are not seen'],
+  [['unknownTool', 'alias'], 'a name that is the alias of one tool is taken for another that is like it'],
+  [['validation', 'alias'], 'calls under another name are answered before their tool is looked for'],
+  [['validation', 'fallback'], 'the tool that stands in gets arguments nobody has checked for it'],
+  [['permission', 'fallback'], 'the tool that stands in runs unasked'],
   [['budget', 'permission'], 'calls that are denied are counted'],
   [['budget', 'validation'], 'calls that are invalid are counted'],
   [['retry', 'budget'], 'each attempt is counted as a call'],

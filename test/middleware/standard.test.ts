@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { createDispatcher, defineTool, type Middleware, named } from 'toolonion';
-import { allowAll, denyAll, type StandardOptions, standard } from 'toolonion/middleware';
+import { allowAll, denyAll, type StandardOptions, standard, ToolHealth } from 'toolonion/middleware';
 
 const ORDER = ['logging', 'validation', 'permission', 'outputLimit', 'outputValidation', 'timeout'];
 
@@ -15,8 +15,10 @@ test('the layers come in their order, outermost first, whatever the order of the
 
 test('those that are left out by default have their places where they are asked for', () => {
   const asked = {
+    alias: {},
     unknownTool: {},
     loopGuard: {},
+    fallback: { tools: { a: ['b'] }, health: new ToolHealth() },
     prepareArguments: {},
     budget: { calls: 9 },
     schedule: {},
@@ -27,8 +29,10 @@ test('those that are left out by default have their places where they are asked 
   expect(names).toEqual([
     ...[
       'logging',
+      'alias',
       'unknownTool',
       'loopGuard',
+      'fallback',
       'prepareArguments',
       'validation',
       'permission',
@@ -88,7 +92,7 @@ test.each([[{}], [{ permission: undefined }], [undefined], [{ validation: false 
 test.each<[unknown, string]>([
   [
     { permission: false, retries: {} },
-    'standard has no option "retries". Its options: logging, unknownTool, loopGuard, prepareArguments, validation, permission',
+    'standard has no option "retries". Its options: logging, alias, unknownTool, loopGuard, fallback, prepareArguments, validation, permission',
   ],
   [{ permission: true }, 'Option "permission" of standard must be options, a middleware, or false; got true.'],
   [{ permission: null }, 'Option "permission" of standard must be options, a middleware, or false; got null.'],
