@@ -9,3 +9,4 @@ export type {
 } from './measurement.ts';
 export type { Spread } from './rounds.ts';
 export { emptyTrace, type Passage, type Span, spansOf, type Trace, tracedIn, withProbes } from './spans.ts';
+export { testMiddleware } from './test-middleware.ts';
