@@ -3,6 +3,7 @@ import { againstTimes } from './against.ts';
 import { batchTimes, waitingBytes } from './batch.ts';
 import { commandTimes } from './command.ts';
 import { dispatchBytes, dispatchTimes } from './dispatch.ts';
+import { idleTimes } from './idle.ts';
 import { layerBytes, layerTimes } from './layers.ts';
 import { streamTimes } from './streams.ts';
 import { wireTimes } from './wire.ts';
@@ -35,7 +36,13 @@ if (process.argv.includes('wire')) {
   process.exit();
 }
 
+if (process.argv.includes('idle')) {
+  await idleTimes(rounds, repeats);
+  process.exit();
+}
+
 await dispatchTimes(rounds, repeats);
+await idleTimes(rounds, repeats);
 await layerTimes(rounds, repeats);
 await dispatchBytes(repeats);
 await layerBytes(repeats);

@@ -50,7 +50,8 @@ export function alias(options: AliasOptions): Middleware {
 
   return named('alias', function alias(call, next) {
     const tool = call.tool ?? call.tools.get(tools.get(call.name) ?? '');
-    const input = tool && call.malformed === undefined ? renamed(call, tool, keys.get(tool.name)) : undefined;
+    const own = tool && keys.get(tool.name);
+    const input = own && call.malformed === undefined ? renamed(call, tool, own) : undefined;
     if (tool === call.tool && input === undefined) return next(call);
     const inner = call.with({ ...(tool && { tool }), ...(input && { input: input.input }) });
     const taken = [
@@ -62,9 +63,9 @@ export function alias(options: AliasOptions): Middleware {
 }
 
 /** Arguments by their own names; undefined where they are already. Of several names for one the first counts that was given for it. */
-function renamed(call: ToolCall, tool: Tool, keys: ReadonlyMap<string, string> | undefined) {
+function renamed(call: ToolCall, tool: Tool, keys: ReadonlyMap<string, string>) {
   const given = call.input;
-  if (keys === undefined || !isPlainObject(given)) return undefined;
+  if (!isPlainObject(given)) return undefined;
   const { properties = {} } = tool.schema.inputSchema;
   const isKnown = (key: string) => Object.hasOwn(properties, key);
   const found = new Map<string, string>();

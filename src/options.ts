@@ -106,5 +106,7 @@ export function perTool<Value>(option: PerTool<Value> | undefined, fallback: Val
   const patterns = [...values]
     .filter(([name]) => name.includes('*'))
     .map(([name, value]) => [wildcard(name), value] as const);
+  // Most have none.
+  if (patterns.length === 0) return (toolName) => values.get(toolName) ?? rest;
   return (toolName) => values.get(toolName) ?? patterns.find(([fits]) => fits(toolName))?.[1] ?? rest;
 }

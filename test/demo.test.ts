@@ -35,7 +35,7 @@ describe('the demo', () => {
   });
 
   test.each([
-    ['call_01', 'ok', 'index.ts logging.ts'],
+    ['call_01', 'ok', 'alias.ts budget.ts'],
     ['call_02', 'ok', '{ "name": "toolonion"'],
     ['call_03', 'ok', '{"lines":'],
     ['call_04', 'invalid_arguments, ran: no', 'The arguments of tool "read_file" are invalid'],
