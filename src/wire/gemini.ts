@@ -5,24 +5,21 @@ import { describePart } from '../media.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
+import { type DefinitionsOptions, definitionsOf, type ObjectSchema, type WireTools } from './definitions.ts';
 import { shownMedia } from './media.ts';
 import type { ToolNames } from './names.ts';
 import { GEMINI_RULES } from './rules.ts';
 import {
-  type DefinitionsOptions,
-  definitionsOf,
   idsOf,
   inputIn,
   linkToldOf,
   nameIn,
-  type ObjectSchema,
   present,
   type Replayed,
   replayedOf,
   requestOf,
   toldAsText,
   toldOf,
-  type WireTools,
 } from './wire.ts';
 
 /** A function, as a tool of a request lists it. */

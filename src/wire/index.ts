@@ -1,4 +1,5 @@
 export * as anthropic from './anthropic.ts';
+export type { DefinitionsOptions, ObjectSchema, ToolLoss, WireTools } from './definitions.ts';
 export { detect, type Shape } from './detect.ts';
 export * as gemini from './gemini.ts';
 export * as geminiInteractions from './gemini-interactions.ts';
@@ -8,4 +9,3 @@ export * as mcpSampling from './mcp-sampling.ts';
 export type { NameRule, ToolNames } from './names.ts';
 export * as openaiChat from './openai-chat.ts';
 export * as openaiResponses from './openai-responses.ts';
-export type { DefinitionsOptions, ObjectSchema, ToolLoss, WireTools } from './wire.ts';

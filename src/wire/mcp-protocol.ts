@@ -7,7 +7,7 @@ import { base64Of, mimeTypeOf } from '../media.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { JsonSchema, ToolSchema } from '../schema.ts';
 import type { Tool } from '../tool.ts';
-import type { ObjectSchema } from './wire.ts';
+import type { ObjectSchema } from './definitions.ts';
 
 /** A tool as `tools/list` has it. */
 export interface McpTool {

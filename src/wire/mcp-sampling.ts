@@ -2,20 +2,11 @@ import type { ForModelOptions } from '../for-model.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
+import { definitionsOf, type ObjectSchema, type WireTools } from './definitions.ts';
 import { answerOf, type McpContent } from './mcp-protocol.ts';
 import type { ToolNames } from './names.ts';
 import { MCP_RULES } from './rules.ts';
-import {
-  definitionsOf,
-  idsOf,
-  inputIn,
-  type ObjectSchema,
-  present,
-  type Replayed,
-  replayedOf,
-  requestOf,
-  type WireTools,
-} from './wire.ts';
+import { idsOf, inputIn, present, type Replayed, replayedOf, requestOf } from './wire.ts';
 
 /** A tool, as `tools` of a request to sample has it. */
 export interface SamplingTool {

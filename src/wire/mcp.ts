@@ -3,10 +3,11 @@ import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
 import type { Tool } from '../tool.ts';
+import { definitionsOf, type WireTools } from './definitions.ts';
 import { callToolResult, type McpCallResult, type McpTool, toolDefinition } from './mcp-protocol.ts';
 import type { ToolNames } from './names.ts';
 import { MCP_RULES } from './rules.ts';
-import { definitionsOf, requestOf, type WireTools, wellFormed } from './wire.ts';
+import { requestOf, wellFormed } from './wire.ts';
 
 /** What is read of a request, or of any other message of the protocol. */
 export interface McpMessage {

@@ -1,22 +1,10 @@
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
+import { type DefinitionsOptions, definitionsOf, type ObjectSchema, type WireTools } from './definitions.ts';
 import type { ToolNames } from './names.ts';
 import { OPENAI_RULES } from './rules.ts';
-import {
-  type DefinitionsOptions,
-  definitionsOf,
-  failureText,
-  idsOf,
-  isObjectText,
-  type ObjectSchema,
-  present,
-  type Replayed,
-  replayedOf,
-  requestOf,
-  toldAsText,
-  type WireTools,
-} from './wire.ts';
+import { failureText, idsOf, isObjectText, present, type Replayed, replayedOf, requestOf, toldAsText } from './wire.ts';
 
 /** A tool, as `tools` of a request has it. */
 export interface ChatTool {

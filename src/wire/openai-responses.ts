@@ -3,25 +3,22 @@ import { type ForModelOptions, leftOut } from '../for-model.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
+import { type DefinitionsOptions, definitionsOf, type ObjectSchema, type WireTools } from './definitions.ts';
 import { shownMedia } from './media.ts';
 import { fitting, type ToolNames } from './names.ts';
 import { OPENAI_RULES } from './rules.ts';
 import {
   checkCount,
-  type DefinitionsOptions,
-  definitionsOf,
   failureText,
   idsOf,
   isObjectText,
   linkToldOf,
-  type ObjectSchema,
   present,
   type Replayed,
   replayedOf,
   requestOf,
   toldAsText,
   toldOf,
-  type WireTools,
 } from './wire.ts';
 
 /** A tool, as `tools` of a request has it. */

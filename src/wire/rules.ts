@@ -1,6 +1,6 @@
+import type { ToolRules } from './definitions.ts';
 import { nameRule } from './names.ts';
 import { ANTHROPIC, GEMINI, OPENAI } from './schema/dialects.ts';
-import type { ToolRules } from './wire.ts';
 
 // What providers take of tools, as their pages, packages and refusals had it in November 2026.
 
