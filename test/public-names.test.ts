@@ -24,7 +24,7 @@ const middlewareNames = `
   readOnlyAllowed readResultTool redaction retry rules schedule standard timeout timeoutMs unknownTool validation when
 `;
 
-const testingNames = 'emptyTrace measure spansOf testMiddleware tracedIn withProbes';
+const testingNames = 'ManualClock emptyTrace measure spansOf testMiddleware tracedIn withProbes';
 
 test.each([
   ['toolonion', core, coreNames],

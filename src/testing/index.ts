@@ -1,3 +1,4 @@
+export { ManualClock } from './manual-clock.ts';
 export { measure } from './measure.ts';
 export type {
   Cost,

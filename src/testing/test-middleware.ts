@@ -1,6 +1,5 @@
 import { getEventListeners } from 'node:events';
 import type { ToolCall } from '../call.ts';
-import type { Clock } from '../clock.ts';
 import { createDispatcher } from '../dispatcher.ts';
 import { describeError } from '../error.ts';
 import type { JsonObject } from '../json.ts';
@@ -9,6 +8,7 @@ import { isOutcome, type ToolDispatchResult } from '../outcome.ts';
 import type { DispatchOptions, ToolCallRequest } from '../request.ts';
 import { deepFreeze } from '../schema.ts';
 import { defineTool } from '../tool.ts';
+import { ManualClock, turns } from './manual-clock.ts';
 
 /**
  * Tests whether a middleware keeps the laws that all layers rely on: one result for each call, nothing left behind, no call taken for another, whatever
@@ -85,7 +85,7 @@ const REQUESTS: Readonly<Record<string, ToolCallRequest>> = {
 
 interface Settled {
   readonly result: ToolDispatchResult | undefined;
-  readonly clock: StillClock;
+  readonly clock: ManualClock;
   readonly signal: AbortSignal;
   /** Runs of the tool, and the most of them at once. */
   readonly runs: number;
@@ -101,7 +101,7 @@ async function settled(
   request: ToolCallRequest,
   abort: Abort,
 ): Promise<Settled> {
-  const clock = new StillClock();
+  const clock = new ManualClock();
   const controller = new AbortController();
   let runs = 0;
   let running = 0;
@@ -178,7 +178,7 @@ function checkResult(result: ToolDispatchResult | undefined): void {
 const TOGETHER = 100;
 
 async function checkTogether(make: () => Middleware): Promise<void> {
-  const clock = new StillClock();
+  const clock = new ManualClock();
   const tool = defineTool({
     name: 'tool',
     description: 'A tool under trial.',
@@ -223,7 +223,7 @@ async function checkStream(make: () => Middleware): Promise<void> {
     yield 'one ';
     yield 'two';
   };
-  const clock = new StillClock();
+  const clock = new ManualClock();
   const dispatch = (options: DispatchOptions) => {
     const tool = defineTool({ name: 'tool', description: 'A tool under trial.', execute: yields });
     return createDispatcher({ tools: [tool], middleware: [make()], clock }).dispatch({ name: 'tool' }, options);
@@ -238,45 +238,4 @@ async function checkStream(make: () => Middleware): Promise<void> {
 
 function demand(isSo: boolean, otherwise: string): void {
   if (!isSo) throw new Error(`A law of middlewares is broken: ${otherwise}.`);
-}
-
-/** Lets the event loop turn: everything that needs no timer settles. */
-async function turns(): Promise<void> {
-  for (let turn = 0; turn < 6; turn++) await new Promise((resolve) => setImmediate(resolve));
-}
-
-/** A clock that goes on when it is told to. */
-class StillClock implements Clock {
-  #now = 0;
-  readonly #timers = new Set<{ readonly due: number; readonly callback: () => void }>();
-
-  readonly now = (): number => this.#now;
-
-  readonly setTimeout = (callback: () => void, delayMs: number): unknown => {
-    const timer = { due: this.#now + delayMs, callback };
-    this.#timers.add(timer);
-    return timer;
-  };
-
-  readonly clearTimeout = (timer: unknown): void => {
-    this.#timers.delete(timer as never);
-  };
-
-  get pending(): number {
-    return this.#timers.size;
-  }
-
-  async advance(ms: number): Promise<void> {
-    const end = this.#now + ms;
-    await turns();
-    for (;;) {
-      const [next] = [...this.#timers].filter(({ due }) => due <= end).sort((one, other) => one.due - other.due);
-      if (next === undefined) break;
-      this.#timers.delete(next);
-      this.#now = Math.max(this.#now, next.due);
-      next.callback();
-      await turns();
-    }
-    this.#now = end;
-  }
 }

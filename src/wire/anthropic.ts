@@ -1,17 +1,16 @@
 import type { ContentPart, MediaPart } from '../content.ts';
-import { type ForModelOptions, leftOut } from '../for-model.ts';
+import type { ForModelOptions } from '../for-model.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
 import { type DefinitionsOptions, definitionsOf, type ObjectSchema, type WireTools } from './definitions.ts';
-import { type ImageType, type PDF, type Shown, shownMedia } from './media.ts';
+import { type ImageType, type PDF, type Shown, toldPart } from './media.ts';
 import type { ToolNames } from './names.ts';
 import { ANTHROPIC_RULES } from './rules.ts';
 import {
   checkCount,
   idsOf,
   inputIn,
-  linkToldOf,
   present,
   type Replayed,
   replayedOf,
@@ -198,17 +197,11 @@ function resultOf(result: ToolDispatchResult, id: string, options: ForModelOptio
 }
 
 function blockOf(part: ContentPart): AnthropicBlock {
-  if (part.type === 'text') return { type: 'text', text: part.text };
-  if (part.type === 'resource_link') return { type: 'text', text: linkToldOf(part) };
-  return mediaBlock(part);
-}
-
-function mediaBlock(part: MediaPart): AnthropicBlock {
-  const media = shownMedia(part);
-  if (media === undefined) return { type: 'text', text: leftOut(part) };
-  if (media.type === 'image') return { type: 'image', source: sourceOf(media) };
-  const title = part.name?.trim() && part.name.slice(0, LONGEST_TITLE).toWellFormed();
-  return { type: 'document', source: sourceOf(media), ...(title && { title }) };
+  const told = toldPart(part);
+  if (told.type === 'text') return told;
+  if (told.type === 'image') return { type: 'image', source: sourceOf(told) };
+  const title = (part as MediaPart).name?.slice(0, LONGEST_TITLE).toWellFormed();
+  return { type: 'document', source: sourceOf(told), ...(title?.trim() && { title }) };
 }
 
 function sourceOf<MediaType extends string>(media: Shown<MediaType>): InlineSource<MediaType> | UrlSource {

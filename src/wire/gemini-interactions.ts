@@ -1,24 +1,13 @@
 import type { ContentPart } from '../content.ts';
-import { type ForModelOptions, leftOut } from '../for-model.ts';
+import type { ForModelOptions } from '../for-model.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
 import { type DefinitionsOptions, definitionsOf, type ObjectSchema, type WireTools } from './definitions.ts';
-import { shownMedia } from './media.ts';
+import { isInline, toldPart } from './media.ts';
 import type { ToolNames } from './names.ts';
 import { GEMINI_RULES } from './rules.ts';
-import {
-  idsOf,
-  inputIn,
-  linkToldOf,
-  nameIn,
-  present,
-  type Replayed,
-  replayedOf,
-  requestOf,
-  toldAsText,
-  toldOf,
-} from './wire.ts';
+import { idsOf, inputIn, nameIn, present, type Replayed, replayedOf, requestOf, toldAsText, toldOf } from './wire.ts';
 
 /** A tool, as `tools` of a request has it. */
 export interface InteractionsTool {
@@ -156,9 +145,6 @@ function resultOf(
 }
 
 function contentOf(part: ContentPart): InteractionsContent {
-  if (part.type === 'text') return { type: 'text', text: part.text };
-  if (part.type === 'resource_link') return { type: 'text', text: linkToldOf(part) };
-  const shown = shownMedia(part);
-  if (shown?.data === undefined) return { type: 'text', text: leftOut(part) };
-  return { type: shown.type, data: shown.data, mime_type: shown.mimeType };
+  const told = toldPart(part, isInline);
+  return told.type === 'text' ? told : { type: told.type, data: told.data, mime_type: told.mimeType };
 }

@@ -1,26 +1,15 @@
-import type { Content, ContentPart } from '../content.ts';
-import { type ForModelOptions, leftOut } from '../for-model.ts';
+import type { Content, ContentPart, MediaPart } from '../content.ts';
+import type { ForModelOptions } from '../for-model.ts';
 import { isPlainObject } from '../json.ts';
 import { describePart } from '../media.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
 import { type DefinitionsOptions, definitionsOf, type ObjectSchema, type WireTools } from './definitions.ts';
-import { shownMedia } from './media.ts';
+import { type InlineMedia, isInline, type ShownMedia, toldPart } from './media.ts';
 import type { ToolNames } from './names.ts';
 import { GEMINI_RULES } from './rules.ts';
-import {
-  idsOf,
-  inputIn,
-  linkToldOf,
-  nameIn,
-  present,
-  type Replayed,
-  replayedOf,
-  requestOf,
-  toldAsText,
-  toldOf,
-} from './wire.ts';
+import { idsOf, inputIn, nameIn, present, type Replayed, replayedOf, requestOf, toldAsText, toldOf } from './wire.ts';
 
 /** A function, as a tool of a request lists it. */
 export interface GeminiFunction {
@@ -205,11 +194,13 @@ function outputOf(content: Content, media: GeminiMedia[]): string {
 
 /** Media stand beside the text, which tells where in it they belong. */
 function textOrMedia(part: ContentPart, media: GeminiMedia[]): string {
-  if (part.type === 'text') return part.text;
-  if (part.type === 'resource_link') return linkToldOf(part);
-  const shown = shownMedia(part);
-  // At an address the provider takes none, and pictures that move neither.
-  if (shown?.data === undefined || shown.mimeType === 'image/gif') return leftOut(part);
-  media.push({ inlineData: { mimeType: shown.mimeType, data: shown.data } });
-  return `[${describePart(part)}]`;
+  const told = toldPart(part, isTaken);
+  if (told.type === 'text') return told.text;
+  media.push({ inlineData: { mimeType: told.mimeType, data: told.data } });
+  return `[${describePart(part as MediaPart)}]`;
+}
+
+/** At an address the provider takes none, and pictures that move neither. */
+function isTaken(media: ShownMedia): media is InlineMedia {
+  return isInline(media) && media.mimeType !== 'image/gif';
 }

@@ -1,5 +1,6 @@
-import type { MediaPart } from '../content.ts';
-import { base64Of, mimeTypeOf } from '../media.ts';
+import type { ContentPart, MediaPart, ResourceLinkPart, TextPart } from '../content.ts';
+import { leftOut } from '../for-model.ts';
+import { base64Of, linkText, mimeTypeOf } from '../media.ts';
 
 const IMAGES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'] as const;
 export const PDF = 'application/pdf';
@@ -16,8 +17,36 @@ export type ShownMedia =
   | ({ readonly type: 'image' } & Shown<ImageType>)
   | ({ readonly type: 'document' } & Shown<typeof PDF>);
 
+/**
+ * A part as a provider is told it: as media that it takes, and otherwise as text.
+ *
+ * @param takes Default: it takes all that can be shown.
+ */
+export function toldPart<Taken extends ShownMedia = ShownMedia>(
+  part: ContentPart,
+  takes: (media: ShownMedia) => media is Taken = (_): _ is Taken => true,
+): TextPart | Taken {
+  if (part.type === 'text') return { type: 'text', text: part.text };
+  if (part.type === 'resource_link') return { type: 'text', text: linkToldOf(part) };
+  const media = shownMedia(part);
+  return media !== undefined && takes(media) ? media : { type: 'text', text: leftOut(part) };
+}
+
+/** Media with their bytes. */
+export type InlineMedia = Extract<ShownMedia, { readonly data: string }>;
+
+export function isInline(media: ShownMedia): media is InlineMedia {
+  return media.data !== undefined;
+}
+
+/** A link as text, which is never blank. */
+export function linkToldOf(part: ResourceLinkPart): string {
+  const text = linkText(part);
+  return text.trim() === '' ? leftOut(part) : text;
+}
+
 /** A part as it can be shown. Undefined where it has to be described. */
-export function shownMedia(part: MediaPart): ShownMedia | undefined {
+function shownMedia(part: MediaPart): ShownMedia | undefined {
   const { type } = part;
   const told = mimeTypeOf(part);
   // No type of the registry, and often written.

@@ -1,10 +1,10 @@
-import type { ContentPart } from '../content.ts';
-import { type ForModelOptions, leftOut } from '../for-model.ts';
+import type { ContentPart, MediaPart } from '../content.ts';
+import type { ForModelOptions } from '../for-model.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolSchema } from '../schema.ts';
 import { type DefinitionsOptions, definitionsOf, type ObjectSchema, type WireTools } from './definitions.ts';
-import { shownMedia } from './media.ts';
+import { isInline, toldPart } from './media.ts';
 import { fitting, type ToolNames } from './names.ts';
 import { OPENAI_RULES } from './rules.ts';
 import {
@@ -12,7 +12,6 @@ import {
   failureText,
   idsOf,
   isObjectText,
-  linkToldOf,
   present,
   type Replayed,
   replayedOf,
@@ -191,12 +190,10 @@ function outputOf(
 }
 
 function partOf(part: ContentPart): ResponsesPart {
-  if (part.type === 'text') return { type: 'input_text', text: part.text };
-  if (part.type === 'resource_link') return { type: 'input_text', text: linkToldOf(part) };
-  const media = shownMedia(part);
-  if (media === undefined) return { type: 'input_text', text: leftOut(part) };
-  const url = media.data === undefined ? media.url : `data:${media.mimeType};base64,${media.data}`;
-  if (media.type === 'image') return { type: 'input_image', image_url: url, detail: 'auto' };
-  if (media.data === undefined) return { type: 'input_file', file_url: url };
-  return { type: 'input_file', file_data: url, filename: part.name?.trim() || 'document.pdf' };
+  const told = toldPart(part);
+  if (told.type === 'text') return { type: 'input_text', text: told.text };
+  const url = isInline(told) ? `data:${told.mimeType};base64,${told.data}` : told.url;
+  if (told.type === 'image') return { type: 'input_image', image_url: url, detail: 'auto' };
+  if (!isInline(told)) return { type: 'input_file', file_url: url };
+  return { type: 'input_file', file_data: url, filename: (part as MediaPart).name?.trim() || 'document.pdf' };
 }

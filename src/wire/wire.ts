@@ -1,10 +1,10 @@
-import { type Content, type ResourceLinkPart, textOf } from '../content.ts';
-import { type ForModelOptions, forModel, leftOut, toldContent } from '../for-model.ts';
+import { type Content, textOf } from '../content.ts';
+import { type ForModelOptions, forModel, toldContent } from '../for-model.ts';
 import { isPlainObject, type JsonObject } from '../json.ts';
-import { linkText } from '../media.ts';
 import type { ToolDispatchResult } from '../outcome.ts';
 import type { ToolCallRequest } from '../request.ts';
 import type { ToolRules } from './definitions.ts';
+import { linkToldOf } from './media.ts';
 import { fitting, type NameRule, type ToolNames } from './names.ts';
 
 /**
@@ -31,12 +31,6 @@ export function toldAsText(result: ToolDispatchResult): string {
 
 function throwInterrupt({ control }: ToolDispatchResult): void {
   if (control?.type === 'interrupt') throw control.signal;
-}
-
-/** A link as text, which is never blank. */
-export function linkToldOf(part: ResourceLinkPart): string {
-  const text = linkText(part);
-  return text.trim() === '' ? leftOut(part) : text;
 }
 
 /** A value with no half of a surrogate pair in its texts, which providers take for broken JSON. The value itself where there is none. */
