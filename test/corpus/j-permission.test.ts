@@ -834,6 +834,21 @@ describe('J15', () => {
   });
 });
 
+describe('J16', () => {
+  test('J16: a yes is remembered for no other call: the next one is asked about, whatever was allowed before', async () => {
+    const asked: unknown[] = [];
+    const approver: Approver = ({ input }) => {
+      asked.push(input);
+      return !JSON.stringify(input).includes('.ssh');
+    };
+    const { dispatch, ran } = setUp({ check: ask, approver });
+    expect((await dispatch({ path: '/proj/a' })).isError).toBe(false);
+    expect((await dispatch({ path: '/.ssh/x' })).error?.code).toBe('denied');
+    expect((await dispatch({ path: '/proj/a' })).isError).toBe(false);
+    expect([asked.length, ran.length]).toEqual([3, 2]);
+  });
+});
+
 describe('J18', () => {
   test('J18: the approver sees a frozen copy of what runs, whatever becomes of the object that was sent', async () => {
     const { approver, requests, answers } = person();

@@ -361,3 +361,25 @@ test('O02: a fault of a secret’s value does not quote it', async () => {
   expect(content).toContain('- password: expected number; got the text "[REDACTED]"');
   expect(content).toContain('- city: expected number; got the text "Oslo"');
 });
+
+test('O07: credentials in what a tool prints do not reach the model, wherever the limit cuts, and the shape stays', async () => {
+  const token = `ghp_${'a1B2'.repeat(10)}`;
+  for (let before = 0; before < 120; before += 3) {
+    const text = `${'x'.repeat(before)}\ntoken is ${token}\nDB_PASSWORD=hunter2hunter2\n${'y'.repeat(400)}`;
+    const tool = defineTool({
+      name: 'env',
+      description: 'Prints.',
+      execute: () => ({ content: text, structured: { key: token, n: 1 }, isError: false }),
+    });
+    const middleware = standard({
+      permission: { check: allowAll },
+      logging: false,
+      redaction: {},
+      outputLimit: { limit: 200 },
+    });
+    const result = await createDispatcher({ tools: [tool], middleware }).dispatch({ name: 'env' });
+    const told = JSON.stringify(result);
+    expect([told.includes('ghp_a'), told.includes('a1B2'), told.includes('hunter2')]).toEqual([false, false, false]);
+    expect(result.structured).toMatchObject({ n: 1 });
+  }
+});
