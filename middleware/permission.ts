@@ -1,6 +1,7 @@
 import pTimeout from 'p-timeout';
 import {
   AbortReason,
+  type ApprovalRequest,
   type Approver,
   approvedBy,
   asks,
@@ -137,7 +138,7 @@ export function permission(options: PermissionOptions = {}): Middleware {
     const scope = call.abortScope();
     const { signal } = scope.call;
     const what = { input, parsed, isEdited, prompt };
-    const request = Object.freeze({ toolCallId, tool: tool as Tool, ...what, context, signal });
+    const request = Object.freeze({ toolCallId, path: pathOf(call), tool: tool as Tool, ...what, context, signal });
     const expire = (): Denial => {
       const message = `Nobody approved the call of tool "${nameOf(call)}" within ${approvalLimitMs} ms, so it did not run.`;
       const error = toolError('approval_expired', message);
@@ -169,6 +170,11 @@ interface Decision {
 
 /** What can come of asking. */
 type Answer = Exclude<Verdict, { readonly type: 'ask' }>;
+
+function pathOf({ parent }: ToolCall): ApprovalRequest['path'] {
+  if (parent === undefined) return [];
+  return Object.freeze([...pathOf(parent), Object.freeze({ toolName: parent.toolName, toolCallId: parent.id })]);
+}
 
 function denyByDefault(): PermissionCheck {
   return PermissionCheck.deny('no permission rules are set up');

@@ -8,6 +8,8 @@ import type { Tool } from './tool.ts';
 /** What an approver is shown. */
 export interface ApprovalRequest {
   readonly toolCallId: string;
+  /** The tools whose calls made this one, each by its name and its call's id, the outermost first; empty for a call of the model's own. */
+  readonly path: readonly { readonly toolName: string; readonly toolCallId: string }[];
   /** The tool that will run. */
   readonly tool: Tool;
   /** The arguments, frozen, of the call that will run: as they were sent, or edited. */

@@ -849,6 +849,51 @@ describe('J16', () => {
   });
 });
 
+describe('J17', () => {
+  test('J17: who is asked about a call that a tool makes sees which calls it is inside of, and what is said reaches the tool', async () => {
+    const requests: ApprovalRequest[] = [];
+    const dispatcher = createDispatcher({
+      tools: [
+        defineTool({ name: 'deploy', description: '…', execute: () => 'deployed' }),
+        ...['inner', 'outer'].map((name) =>
+          defineTool({
+            name,
+            description: '…',
+            execute: async (_: unknown, call: ToolCall) => {
+              const next = name === 'outer' ? 'inner' : 'deploy';
+              const { content, error } = await dispatcher.dispatch({ id: `id-${next}`, name: next }, { parent: call });
+              return error === undefined ? `${name} › ${content}` : `${name} › ${error.code}`;
+            },
+          }),
+        ),
+      ],
+      middleware: [
+        permission({
+          check: ({ toolName }) => (toolName === 'deploy' ? PermissionCheck.ask('Deploy?') : allow()),
+          approver: (request) => {
+            requests.push(request);
+            return requests.length > 1;
+          },
+        }),
+      ],
+    });
+    const contents = [];
+    for (const id of ['a', 'b']) contents.push((await dispatcher.dispatch({ id, name: 'outer' })).content);
+    expect(contents).toEqual(['outer › inner › denied', 'outer › inner › deployed']);
+    expect(requests.map(({ toolCallId, path }) => [toolCallId, path])).toEqual(
+      ['a', 'b'].map((id) => [
+        'id-deploy',
+        [
+          { toolName: 'outer', toolCallId: id },
+          { toolName: 'inner', toolCallId: 'id-inner' },
+        ],
+      ]),
+    );
+    await dispatcher.dispatch({ name: 'deploy' });
+    expect(requests[2]?.path).toEqual([]);
+  });
+});
+
 describe('J18', () => {
   test('J18: the approver sees a frozen copy of what runs, whatever becomes of the object that was sent', async () => {
     const { approver, requests, answers } = person();
