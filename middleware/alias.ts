@@ -4,8 +4,10 @@ import {
   type DispatchNote,
   isPlainObject,
   type JsonObject,
+  type JsonSchema,
   type JsonValue,
   type Middleware,
+  mapSubschemas,
   named,
   type OptionCheck,
   printable,
@@ -66,11 +68,10 @@ export function alias(options: AliasOptions): Middleware {
 function renamed(call: ToolCall, tool: Tool, keys: ReadonlyMap<string, string>) {
   const given = call.input;
   if (!isPlainObject(given)) return undefined;
-  const { properties = {} } = tool.schema.inputSchema;
-  const isKnown = (key: string) => Object.hasOwn(properties, key);
+  const known = namedIn(tool);
   const found = new Map<string, string>();
   for (const [alias, key] of keys)
-    if (Object.hasOwn(given, alias) && !isKnown(alias) && !Object.hasOwn(given, key) && !found.has(key))
+    if (Object.hasOwn(given, alias) && !known.has(alias) && !Object.hasOwn(given, key) && !found.has(key))
       found.set(key, alias);
   if (found.size === 0) return undefined;
   const names = new Map([...found].map(([key, alias]) => [alias, key]));
@@ -79,6 +80,24 @@ function renamed(call: ToolCall, tool: Tool, keys: ReadonlyMap<string, string>) 
     value,
   ]);
   return { input: Object.fromEntries(entries), taken: [...names] };
+}
+
+const namesOfTools = new WeakMap<Tool, ReadonlySet<string>>();
+
+/** All arguments that a schema names, in whatever branch. */
+function namedIn(tool: Tool): ReadonlySet<string> {
+  const known = namesOfTools.get(tool) ?? new Set(propertiesIn(tool.schema.inputSchema));
+  namesOfTools.set(tool, known);
+  return known;
+}
+
+function propertiesIn(schema: JsonSchema): readonly string[] {
+  const found = Object.keys(isPlainObject(schema.properties) ? schema.properties : {});
+  mapSubschemas(schema, (each) => {
+    found.push(...propertiesIn(each));
+    return each;
+  });
+  return found;
 }
 
 function noteOf(taken: readonly (readonly [alias: string, meant: string])[]): DispatchNote {

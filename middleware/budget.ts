@@ -14,7 +14,7 @@ import {
   type ToolCall,
   type ToolOutcome,
 } from '../src/index.ts';
-import { bySession, Scopes } from './parts/scopes.ts';
+import { bySession, nameBy, Scopes } from './parts/scopes.ts';
 
 /** Options of `budget`: how many calls there may be. One of `calls` and `callsPerTool` has to be given. */
 export interface BudgetOptions {
@@ -54,7 +54,7 @@ export function budget(options: BudgetOptions): Middleware {
     const mostOfTool = mostOf(call.toolName);
     if ((most === Number.POSITIVE_INFINITY && mostOfTool === Number.POSITIVE_INFINITY) || isJudged(call))
       return next(call);
-    const spent = scopes.of(scope(call));
+    const spent = scopes.of(nameBy(scope, call, 'scope'));
     const ofTool = spent.byTool.get(call.toolName) ?? 0;
     if (ofTool >= mostOfTool) return exceeded(call, `Tool "${printable(call.toolName)}" may be called`, mostOfTool);
     if (spent.calls >= most) return exceeded(call, 'Tools may be called', most);

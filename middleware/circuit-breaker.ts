@@ -10,6 +10,7 @@ import {
   type ToolCall,
   type ToolOutcome,
 } from '../src/index.ts';
+import { nameBy } from './parts/scopes.ts';
 import { ToolHealth, verdictOf } from './tool-health.ts';
 
 /** Options of `circuitBreaker`. */
@@ -35,17 +36,20 @@ export function circuitBreaker(options: CircuitBreakerOptions = {}): Middleware 
     health: (value) => isHealth(value) || 'a ToolHealth',
     key: isFunction,
   });
-  const { health = new ToolHealth(), key = byName } = options;
+  const { key = byName } = options;
+  let known = options.health;
 
   return named('circuitBreaker', function circuitBreaker(call, next) {
     // Names no tool has are without number.
     if (call.tool === undefined || isJudged(call)) return next(call);
-    const name = key(call);
+    known ??= new ToolHealth({ clock: call.clock });
+    const health = known;
+    const name = nameBy(key, call, 'key');
     const admission = health.admit(name);
     if (admission === undefined) return refused(call, health.report(name).retryAfterMs);
     const startedAt = call.clock.now();
     return after(next(call), (outcome) => {
-      admission.settle(verdictOf(outcome), call.clock.now() - startedAt);
+      admission.settle(verdictOf(outcome, call.executed), call.clock.now() - startedAt);
       return outcome;
     });
   });
@@ -60,7 +64,7 @@ function isHealth(value: unknown): boolean {
 }
 
 function refused(call: ToolCall, retryAfterMs: number): ToolOutcome {
-  const when = Number.isFinite(retryAfterMs) ? ` for ${Math.ceil(retryAfterMs / 1000)} s` : ' for now';
+  const when = Number.isFinite(retryAfterMs) ? ` for ${Math.ceil(retryAfterMs / 1000)} s` : '';
   const message = `Tool "${printable(call.toolName)}" keeps failing, and is not called${when}. Do without it, or try again later.`;
   return fail(call, 'circuit_open', message, { retryAfterMs });
 }

@@ -10,11 +10,12 @@ import {
   isListOf,
   type Middleware,
   named,
+  type OptionCheck,
   type ToolCall,
   wildcard,
   withNote,
 } from '../src/index.ts';
-import { bySession, Scopes } from './parts/scopes.ts';
+import { bySession, nameBy, Scopes } from './parts/scopes.ts';
 
 /** Options of `loopGuard`. */
 export interface LoopGuardOptions {
@@ -32,6 +33,12 @@ export interface LoopGuardOptions {
   readonly maxScopes?: number;
 }
 
+/** Calls that are remembered for each scope are so many times `refuseAt`. */
+const LONGEST_PERIOD = 100;
+
+const isPeriod: OptionCheck = (value) =>
+  (isCount(1)(value) === true && (value as number) <= LONGEST_PERIOD) || `a whole number from 1 to ${LONGEST_PERIOD}`;
+
 /**
  * Notices that a model makes the same call again and again, or the same few calls in turn: tells it, and refuses them in the end (`loop_detected`).
  * Calls are the same that have the same tool and equal arguments, whatever the order of their keys; those whose arguments cannot be read, if
@@ -46,7 +53,7 @@ export function loopGuard(options: LoopGuardOptions = {}): Middleware {
   checkOptions('loopGuard', options, {
     warnAt: isCount(2),
     refuseAt: isCount(2),
-    maxPeriod: isCount(1),
+    maxPeriod: isPeriod,
     except: isListOf((name) => typeof name === 'string' && name !== '', 'an array of names, such as ["*_status"]'),
     scope: isFunction,
     maxScopes: isCount(1),
@@ -61,8 +68,9 @@ export function loopGuard(options: LoopGuardOptions = {}): Middleware {
   const scopes = new Scopes<string[]>(maxScopes, () => []);
 
   return named('loopGuard', function loopGuard(call, next) {
-    if (isJudged(call) || exempt.some((fits) => fits(call.toolName))) return next(call);
-    const made = scopes.of(scope(call));
+    // What tools call themselves is no model's doing.
+    if (isJudged(call) || call.parent !== undefined || exempt.some((fits) => fits(call.toolName))) return next(call);
+    const made = scopes.of(nameBy(scope, call, 'scope'));
     made.push(signatureOf(call));
     if (made.length > maxPeriod * refuseAt) made.shift();
     const { period, times } = loopIn(made, maxPeriod);
@@ -85,7 +93,7 @@ export function loopGuard(options: LoopGuardOptions = {}): Middleware {
 /** How often the last few calls came in a row, whichever number of them that is most often. */
 function loopIn(made: readonly string[], maxPeriod: number): { readonly period: number; readonly times: number } {
   let loop = { period: 1, times: 1 };
-  for (let period = 1; period <= maxPeriod; period++) {
+  for (let period = 1; period <= Math.min(maxPeriod, made.length / 2); period++) {
     let same = 0;
     for (let at = made.length - 1; at >= period && made[at] === made[at - period]; at--) same++;
     const times = Math.floor(same / period) + 1;

@@ -17,6 +17,7 @@ import {
   type ToolOutcome,
   withNote,
 } from '../src/index.ts';
+import { unheard } from './parts/scopes.ts';
 
 /** Options of `retry`. */
 export interface RetryOptions {
@@ -64,7 +65,7 @@ export function retry(options: RetryOptions = {}): Middleware {
     return after(next(inner), (outcome) => (isWorth(outcome) ? again(outcome) : outcome));
 
     function isWorth({ error }: ToolOutcome): boolean {
-      return error?.retryable === true && isSafe(error, call) && watch?.hasLeft !== true && retryIf(error, call);
+      return error?.retryable === true && isSafe(error, call) && watch?.hasLeft !== true && isWanted(error, call);
     }
 
     async function again(first: ToolOutcome): Promise<ToolOutcome> {
@@ -82,10 +83,27 @@ export function retry(options: RetryOptions = {}): Middleware {
     }
   });
 
+  /** Whether the host wants it. One that fails, or says neither, does not: the failure of the tool is not to be lost for that. */
+  function isWanted(error: ToolError, call: ToolCall): boolean {
+    const said: unknown = attempted(() => retryIf(error, call));
+    unheard(said);
+    return said === true;
+  }
+
   /** Milliseconds to wait after so many runs. */
   function waitAfter(runs: number, retryAfterMs = 0): number {
-    const delay = delayMs * 2 ** (runs - 1) * (1 - random() / 2);
+    const chance: unknown = attempted(random);
+    const part = typeof chance === 'number' && chance >= 0 && chance <= 1 ? chance : 0;
+    const delay = delayMs * 2 ** (runs - 1) * (1 - part / 2);
     return Math.min(maxDelayMs, Math.max(delay, retryAfterMs));
+  }
+}
+
+function attempted<Value>(ask: () => Value): Value | undefined {
+  try {
+    return ask();
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,6 +1,7 @@
 import {
   type Clock,
   checkOptions,
+  type Executed,
   isCount,
   isLimitMs,
   isPlainObject,
@@ -59,7 +60,9 @@ interface SavedTool {
   readonly maxMs: number;
   /** The mean in which the last calls weigh most. */
   readonly mean: number;
-  /** Milliseconds until it is tried again, where it is not called. */
+  /** Whether it is not called as ever. */
+  readonly isOpen: boolean;
+  /** Milliseconds until it is tried again then; missing where it never is. */
   readonly cooldownMs?: number;
 }
 
@@ -111,10 +114,12 @@ export class ToolHealth {
     };
   }
 
-  /** Whether a call would be let through, and it makes sense to make it: the tool does well enough, or the call would show whether it does again. */
+  /**
+   * Whether a call would be let through, without taking its place. A low score alone does not make a tool unavailable: it would never be called again,
+   * and so never do better.
+   */
   isAvailable(tool: string): boolean {
-    const { status, breaker, retryAfterMs } = this.report(tool);
-    return breaker === 'closed' ? status !== 'unhealthy' : retryAfterMs === 0;
+    return this.report(tool).retryAfterMs === 0;
   }
 
   /** What is known of a tool; of one that was not called yet, that it is healthy. */
@@ -152,10 +157,11 @@ export class ToolHealth {
   }
 }
 
-/** What became of a call, for its tool: only what the tool depends on counts as its failure, not what was wrong with the call. */
-export function verdictOf({ error }: ToolOutcome): 'success' | 'failure' | 'neither' {
+/** What became of a call, and of all its runs, for its tool: only what the tool depends on counts as its failure, not what was wrong with the call. */
+export function verdictOf({ error, control }: ToolOutcome, executed: Executed): 'success' | 'failure' | 'neither' {
+  // A tool may say itself that it has done nothing; it ran all the same.
+  if (executed === 'no' || control !== undefined || error?.code === 'cancelled') return 'neither';
   if (error === undefined) return 'success';
-  if (error.executed === 'no' || error.code === 'cancelled') return 'neither';
   return error.retryable && FAILURES.has(error.code) ? 'failure' : 'success';
 }
 
@@ -173,20 +179,16 @@ class Known {
     this.breaker = new Breaker(limits);
   }
 
-  static of(
-    { calls, failures, totalMs, maxMs, mean, cooldownMs }: SavedTool,
-    limits: BreakerLimits,
-    now: number,
-  ): Known {
+  static of(saved: SavedTool, limits: BreakerLimits, now: number): Known {
     const known = new Known(limits);
-    [known.#calls, known.#failures, known.#totalMs, known.#maxMs, known.#mean] = [
-      calls,
-      failures,
-      totalMs,
-      maxMs,
-      mean,
-    ];
-    if (cooldownMs !== undefined) known.breaker.open(now, Math.min(cooldownMs, limits.cooldownMs));
+    known.#calls = saved.calls;
+    known.#failures = saved.failures;
+    known.#totalMs = saved.totalMs;
+    known.#maxMs = saved.maxMs;
+    known.#mean = saved.mean;
+    const { isOpen, cooldownMs = limits.cooldownMs } = saved;
+    const mayOpen = limits.failures !== Number.POSITIVE_INFINITY;
+    if (isOpen && mayOpen) known.breaker.open(now, Math.min(cooldownMs, limits.cooldownMs));
     return known;
   }
 
@@ -216,14 +218,15 @@ class Known {
   }
 
   saved(now: number): SavedTool {
-    const isClosed = this.breaker.state(now) === 'closed';
+    const waitMs = this.breaker.waitMs(now);
     return {
       calls: this.#calls,
       failures: this.#failures,
       totalMs: this.#totalMs,
       maxMs: this.#maxMs,
       mean: this.#mean,
-      ...(!isClosed && { cooldownMs: this.breaker.waitMs(now) }),
+      isOpen: this.breaker.state(now) !== 'closed',
+      ...(Number.isFinite(waitMs) && { cooldownMs: waitMs }),
     };
   }
 }
@@ -240,7 +243,11 @@ const isClock: OptionCheck = (value) =>
 
 function isSavedTool(value: unknown): boolean {
   if (!isPlainObject(value)) return false;
-  const { cooldownMs = 0, ...numbers } = value;
-  const all = ['calls', 'failures', 'totalMs', 'maxMs', 'mean'].map((name) => numbers[name]);
-  return [cooldownMs, ...all].every((each) => typeof each === 'number' && Number.isFinite(each) && each >= 0);
+  const { calls, failures, mean, isOpen, cooldownMs = 0, totalMs, maxMs } = value;
+  const areNumbers = [calls, failures, mean, cooldownMs, totalMs, maxMs].every(
+    (each) => typeof each === 'number' && Number.isFinite(each) && each >= 0,
+  );
+  const areCounts =
+    Number.isSafeInteger(calls) && Number.isSafeInteger(failures) && (failures as number) <= (calls as number);
+  return areNumbers && areCounts && (mean as number) <= 1 && typeof isOpen === 'boolean';
 }

@@ -108,6 +108,7 @@ export {
   type StandardSchema,
   type StandardSchemaProps,
 } from './standard-schema.ts';
+export { standsFor } from './stands-for.ts';
 export type { ToolStream } from './stream.ts';
 export type { ProgressEvent, StreamEvent } from './stream-event.ts';
 export { TimeLimit, timersOf } from './time-limit.ts';

@@ -19,6 +19,11 @@ export function isScheduling(layer: Middleware): boolean {
   return scheduling.has(layer);
 }
 
+/** Marks a layer as one that does. */
+export function schedules(layer: Middleware): void {
+  scheduling.add(layer);
+}
+
 /** Options of a `Schedule`. */
 export interface ScheduleOptions {
   /** Calls that may run at once. Default: Infinity. */
@@ -66,7 +71,7 @@ export class Schedule {
   /** A layer in which calls wait for their turns. */
   layer(name: string): Middleware {
     const layer: Middleware = named(name, (call, next) => this.run(call, next));
-    scheduling.add(layer);
+    schedules(layer);
     return layer;
   }
 

@@ -16,7 +16,7 @@ const coreNames = `
   isPlainObject isPromise isStandardSchema isTool jsonFaultIndex judged kindOf listed mapSubschemas mediaBytes named namespaced
   nearestNames notFound perTool perToolCheck printable readJson redactor returnedValue settingKey shrinkJson
   similarity
-  sizeOf stopped succeed suspended systemClock textOf timersOf toJson toOutput toToolError toolError unrunnable wildcard withNote
+  sizeOf standsFor stopped succeed suspended systemClock textOf timersOf toJson toOutput toToolError toolError unrunnable wildcard withNote
 `;
 
 const middlewareNames = `

@@ -1,4 +1,4 @@
-import type { ToolCall } from '../../src/index.ts';
+import { isPromise, type ToolCall } from '../../src/index.ts';
 
 /** What is remembered for each of many names; of more than there may be, the one used longest ago is forgotten. */
 export class Scopes<State> {
@@ -37,4 +37,17 @@ export class Scopes<State> {
 
 export function bySession({ context }: ToolCall): string {
   return context.sessionId;
+}
+
+/** The name that a function gives a call. @throws TypeError for what is no text: all calls would share it, or each have its own. */
+export function nameBy(name: (call: ToolCall) => string, call: ToolCall, option: string): string {
+  const given: unknown = name(call);
+  if (typeof given === 'string') return given;
+  unheard(given);
+  throw new TypeError(`The function "${option}" gives a text, at once.`);
+}
+
+/** What nobody waits for must not end the process. */
+export function unheard(given: unknown): void {
+  if (isPromise(given)) Promise.resolve(given).catch(() => {});
 }

@@ -1,5 +1,6 @@
 import { getEventListeners } from 'node:events';
 import type { ToolCall } from '../call.ts';
+import type { ContentPart } from '../content.ts';
 import { createDispatcher } from '../dispatcher.ts';
 import { describeError } from '../error.ts';
 import type { JsonObject } from '../json.ts';
@@ -187,16 +188,33 @@ async function checkTogether(make: () => Middleware): Promise<void> {
   } as never);
   const dispatcher = createDispatcher({ tools: [tool as never], middleware: [make()], clock });
   for (const first of [0, TOGETHER]) {
-    const all = Promise.all(
+    const all = await inTime(clock, (signal) =>
       Array.from({ length: TOGETHER }, (_, place) => {
         const n = first + place;
-        return dispatcher.dispatch({ id: `c${n}`, name: 'tool', arguments: { n } });
+        return dispatcher.dispatch({ id: `c${n}`, name: 'tool', arguments: { n } }, { signal });
       }),
     );
-    await clock.advance(LONGEST_MS);
-    for (const [place, result] of (await all).entries()) checkOwn(first + place, result);
+    for (const [place, result] of all.entries()) checkOwn(first + place, result);
   }
   demand(clock.pending === 0, `${clock.pending} timers are left`);
+}
+
+/** Results of tools that answer: a layer may wait, but not for ever. */
+async function inTime(
+  clock: ManualClock,
+  dispatch: (signal: AbortSignal) => readonly Promise<ToolDispatchResult>[],
+): Promise<readonly ToolDispatchResult[]> {
+  const abort = new AbortController();
+  let results: readonly ToolDispatchResult[] | undefined;
+  Promise.all(dispatch(abort.signal)).then((all) => {
+    results = all;
+  });
+  await clock.advance(LONGEST_MS);
+  const isOver = results !== undefined;
+  abort.abort(new Error('the caller, in the end'));
+  await turns();
+  demand(isOver, 'a call of a tool that answers has no result after an hour');
+  return results ?? [];
 }
 
 function checkOwn(n: number, result: ToolDispatchResult): void {
@@ -228,12 +246,18 @@ async function checkStream(make: () => Middleware): Promise<void> {
     const tool = defineTool({ name: 'tool', description: 'A tool under trial.', execute: yields });
     return createDispatcher({ tools: [tool], middleware: [make()], clock }).dispatch({ name: 'tool' }, options);
   };
-  const both = Promise.all([dispatch({}), dispatch({ onPart: () => {} })]);
-  await clock.advance(LONGEST_MS);
-  const [dispatched, streamed] = await both;
-  checkResult(streamed);
-  const [one, other] = [dispatched, streamed].map(({ content, isError }) => JSON.stringify([content, isError]));
+  const parts: string[] = [];
+  const onPart = (part: ContentPart) => void parts.push(part.type === 'text' ? part.text : '');
+  const all = await inTime(clock, (signal) => [dispatch({ signal }), dispatch({ signal, onPart })]);
+  for (const result of all) checkResult(result);
+  const [one, other] = all.map(({ content, isError }) => JSON.stringify([content, isError]));
   demand(one === other, `a dispatch gives ${one}, a stream ${other}`);
+  const [, streamed] = all as [ToolDispatchResult, ToolDispatchResult];
+  const { content } = streamed;
+  demand(
+    typeof content !== 'string' || parts.join('') === content,
+    `its parts are ${JSON.stringify(parts)}, the answer ${JSON.stringify(content)}`,
+  );
 }
 
 function demand(isSo: boolean, otherwise: string): void {

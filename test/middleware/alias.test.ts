@@ -81,6 +81,20 @@ describe('another name of an argument', () => {
   });
 });
 
+test('an argument that the schema names in one of its branches is none that goes by another name', async () => {
+  const text = { type: 'string' } as const;
+  const inputSchema = {
+    type: 'object',
+    anyOf: [
+      { properties: { file: text }, required: ['file'], additionalProperties: false },
+      { properties: { path: text, mode: text }, required: ['path', 'mode'], additionalProperties: false },
+    ],
+  } as const;
+  const tool = defineTool({ name: 'u', description: '…', inputSchema, execute: (input) => JSON.stringify(input) });
+  const { dispatch } = dispatcherOf({ arguments: { u: { path: ['file'] } } }, [tool] as never);
+  expect((await dispatch({ name: 'u', arguments: { file: 'x' } })).content).toBe('{"file":"x"}');
+});
+
 test('it stands where standard puts it, outermost but for the log', () => {
   const names = standard({ permission: false, alias: {}, unknownTool: {} }).map(({ name }) => name);
   expect(names.slice(0, 3)).toEqual(['logging', 'alias', 'unknownTool']);

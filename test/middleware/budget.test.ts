@@ -122,6 +122,14 @@ test('of many scopes the one used longest ago is forgotten, and names no tool ha
   for (const name of ['ghost', 'ghost']) expect((await named.dispatch({ name })).error?.code).toBe('not_found');
 });
 
+test.each([async () => 'u', () => ({}), () => undefined, async () => Promise.reject(new Error('x'))])(
+  'a scope that is no text lets nothing pass: %p',
+  async (scope) => {
+    const result = await dispatcherOf({ calls: 1, scope: scope as never }).dispatch({ name: 'read' });
+    expect(result.error).toMatchObject({ code: 'internal', executed: 'no' });
+  },
+);
+
 test('a call that is only judged costs nothing', async () => {
   const dispatcher = createDispatcher({ tools, middleware: [budget({ calls: 1 }), permission({ check: allowAll })] });
   for (let time = 0; time < 3; time++) await dispatcher.judge({ name: 'read' });

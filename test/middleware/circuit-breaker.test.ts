@@ -248,6 +248,27 @@ describe('M05: what is no failure of the tool', () => {
   });
 });
 
+test('a call that waits to be answered later says nothing of the tool, and a tool that says it did nothing has failed all the same', async () => {
+  const suspends = trial(({ text }, call) => (text === 'wait' ? call.suspend({ type: 'later' } as never) : down()));
+  const results = [];
+  for (const text of ['bad', 'bad', 'wait', 'bad']) results.push(await suspends.dispatch({ text }));
+  expect(results[2]?.control?.type).toBe('suspend');
+  expect(suspends.health.report('tool').breaker).toBe('open');
+  const busy = trial(() => {
+    throw new ToolFailure('Busy.', { code: 'rate_limited', executed: 'no' });
+  });
+  for (let call = 0; call < 3; call++) await busy.code();
+  expect(busy.health.report('tool')).toMatchObject({ breaker: 'open', failures: 3 });
+});
+
+test.each([async () => 'a', () => undefined, () => ({})])(
+  'a key that is no text is a fault of the layer, and not one for all: %p',
+  async (key) => {
+    const { dispatch } = trial(() => 'Done.', {}, { key: key as never });
+    expect((await dispatch()).error).toMatchObject({ code: 'internal', executed: 'no' });
+  },
+);
+
 test('M06: it closes only after as many successes as are wanted', async () => {
   const { state, execute } = service();
   const { code, clock, health } = trial(execute, { successes: 3 });
@@ -294,7 +315,8 @@ describe('what is known of a tool', () => {
     // 0.3 · 1/3 + 0.7 · 0.49
     expect(health.report('tool')).toMatchObject({ status: 'unhealthy' });
     expect(health.report('tool').score).toBeCloseTo(0.443, 10);
-    expect([health.isAvailable('tool'), health.isAvailable('other')]).toEqual([false, true]);
+    // A low score alone keeps nobody from calling it: it could never do better.
+    expect([health.isAvailable('tool'), health.isAvailable('other')]).toEqual([true, true]);
   });
 
   test('tells whether a call makes sense, without taking its place', async () => {
@@ -321,11 +343,26 @@ describe('what is known of a tool', () => {
     {},
     { version: 2, tools: {} },
     { version: 1, tools: { a: {} } },
-    { version: 1, tools: { a: { calls: 1, failures: 0, totalMs: Number.NaN, maxMs: 0, mean: 1 } } },
+    ...[{ totalMs: Number.NaN }, { mean: 1e308 }, { failures: 5 }, { calls: 0.5 }, { isOpen: 'no' }].map((wrong) => ({
+      version: 1,
+      tools: { a: { calls: 1, failures: 0, totalMs: 0, maxMs: 0, mean: 1, isOpen: false, ...wrong } },
+    })),
   ])('is not taken from %j', (saved) => {
     expect(() => new ToolHealth().restore(saved)).toThrow(
       new TypeError('ToolHealth.restore takes what ToolHealth.toJSON has given, of version 1.'),
     );
+  });
+
+  test('can be saved where it is never to be called again, and taken up by one that never stops calling', () => {
+    const health = new ToolHealth({ cooldownMs: Number.POSITIVE_INFINITY, failures: 1 });
+    health.admit('tool')?.settle('failure', 1);
+    const saved = JSON.parse(JSON.stringify(health));
+    const other = new ToolHealth({ clock: new ManualClock() });
+    other.restore(saved);
+    expect(other.report('tool')).toMatchObject({ breaker: 'open', retryAfterMs: 30_000 });
+    const never = new ToolHealth({ failures: Number.POSITIVE_INFINITY });
+    never.restore(saved);
+    expect(never.report('tool').breaker).toBe('closed');
   });
 
   test('of many tools is forgotten for the one called longest ago', () => {

@@ -90,6 +90,25 @@ describe('a tool that keeps failing', () => {
   });
 });
 
+test('a tool that failed once, or has recovered, is called itself: what is not called could not do better', async () => {
+  const health = new ToolHealth();
+  let runs = 0;
+  const tools = ['first', 'second'].map((name) =>
+    defineTool({
+      name,
+      description: '…',
+      execute: () => {
+        if (name === 'first' && ++runs === 1) throw Object.assign(new Error('x'), { code: 'ECONNRESET' });
+        return name;
+      },
+    }),
+  );
+  const middleware = [fallback({ tools: { first: ['second'] }, health }), circuitBreaker({ health })];
+  const dispatcher = createDispatcher({ tools, middleware });
+  for (let call = 0; call < 50; call++) await dispatcher.dispatch({ name: 'first' });
+  expect(runs).toBe(50);
+});
+
 test('J03: what a gate allows still has to pass the breaker', async () => {
   const health = new ToolHealth({ failures: 1 });
   health.admit('tool')?.settle('failure', 1);

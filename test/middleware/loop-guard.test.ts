@@ -1,6 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { createDispatcher, defineTool, forModel, type ToolCallRequest, ToolContext, textOf } from 'toolonion';
+import {
+  createDispatcher,
+  type Dispatcher,
+  defineTool,
+  forModel,
+  type ToolCall,
+  type ToolCallRequest,
+  ToolContext,
+  textOf,
+} from 'toolonion';
 import { allowAll, type LoopGuardOptions, loopGuard, permission, standard, validation } from 'toolonion/middleware';
 
 function dispatcherOf(options: LoopGuardOptions = {}) {
@@ -132,6 +141,22 @@ function repeats(all: readonly string[], period: number): number {
   return Math.max(1, count);
 }
 
+test('a call that a tool makes is none', async () => {
+  const inner = defineTool({ name: 'inner', description: '…', execute: () => 'Done.' });
+  const outer = defineTool({
+    name: 'outer',
+    description: '…',
+    execute: async (_: unknown, call: ToolCall) => {
+      const results = [];
+      for (let time = 0; time < 9; time++)
+        results.push((await dispatcher.dispatch({ name: 'inner' }, { parent: call })).isError);
+      return String(results.some(Boolean));
+    },
+  });
+  const dispatcher: Dispatcher = createDispatcher({ tools: [inner, outer], middleware: [loopGuard()] });
+  expect((await dispatcher.dispatch({ name: 'outer' })).content).toBe('false');
+});
+
 test('a call that is only judged is none', async () => {
   const dispatcher = dispatcherOf();
   for (let time = 0; time < 9; time++) await dispatcher.judge(read);
@@ -159,6 +184,7 @@ test.each([
   [{ warnAt: 1 }, 'Option "warnAt" of loopGuard must be a whole number of at least 2; got 1.'],
   [{ refuseAt: 3 }, 'Option "refuseAt" of loopGuard must be more than "warnAt", which is 3; got 3.'],
   [{ maxPeriod: 0 }, 'Option "maxPeriod" of loopGuard must be'],
+  [{ maxPeriod: 1e9 }, 'Option "maxPeriod" of loopGuard must be a whole number from 1 to 100'],
   [{ except: 'read' }, 'Option "except" of loopGuard must be an array of names'],
   [{ maxScopes: Number.NaN }, 'Option "maxScopes" of loopGuard must be'],
   [{ repeats: 3 }, 'loopGuard has no option "repeats"'],

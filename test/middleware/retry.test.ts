@@ -116,6 +116,37 @@ describe('a failure that may pass', () => {
   });
 });
 
+test.each<[what: string, options: RetryOptions, runs: number]>([
+  [
+    'a predicate that throws',
+    {
+      retryIf: () => {
+        throw new Error('mine');
+      },
+    },
+    1,
+  ],
+  ['a predicate that is late', { retryIf: (async () => Promise.reject(new Error('mine'))) as never }, 1],
+  ['a predicate that says neither', { retryIf: (() => 'no') as never }, 1],
+  [
+    'chance that throws',
+    {
+      random: () => {
+        throw new Error('mine');
+      },
+    },
+    3,
+  ],
+  ['chance that is no number', { random: () => Number.NaN }, 3],
+  ['chance beyond all bounds', { random: () => -1e9 }, 3],
+])('%s loses no failure of the tool, and shortens no wait', async (_, options, runs) => {
+  const { clock, ranAt, dispatch } = trial(failing(9), options);
+  const result = dispatch();
+  await clock.advance(10_000);
+  expect((await result).error?.code).toBe('io');
+  expect(ranAt).toEqual([0, 200, 600].slice(0, runs));
+});
+
 describe('G11: an abort while it waits', () => {
   test('ends the wait at once, with no timer and no listener left, and no further run', async () => {
     const { clock, ranAt, dispatch } = trial(failing(9), { delayMs: 3000 });

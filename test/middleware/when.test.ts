@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { createDispatcher, defineTool, fail, type Middleware, named, withNote } from 'toolonion';
-import { type CallSelection, validation, when } from 'toolonion/middleware';
+import { type CallSelection, permission, readOnlyAllowed, validation, when } from 'toolonion/middleware';
 
 const refuse: Middleware = named('refuse', (call) => fail(call, 'denied', 'No.'));
 const tools = ['deploy', 'db_read', 'db_write'].map((name) =>
@@ -46,6 +46,20 @@ describe('when', () => {
     expect([error?.code, content]).toEqual(['internal', expect.stringContaining('refuse')]);
     expect(content).not.toContain('secret');
   });
+
+  test('asks people where the layer does', () => {
+    const gate = permission({ check: readOnlyAllowed });
+    expect(createDispatcher({ tools, middleware: [when('deploy', gate)] }).mayAsk).toBe(true);
+    expect(createDispatcher({ tools, middleware: [when('deploy', refuse)] }).mayAsk).toBe(false);
+  });
+
+  test.each([async () => false, () => 'no', async () => Promise.reject(new Error('x'))])(
+    'is a fault where a function says neither yes nor no: %p',
+    async (selection) => {
+      const dispatcher = createDispatcher({ tools, middleware: [when(selection as never, refuse)] });
+      expect((await dispatcher.dispatch({ name: 'deploy' })).error?.code).toBe('internal');
+    },
+  );
 
   test.each([
     [[], validation()],

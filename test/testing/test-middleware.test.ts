@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import pino from 'pino';
-import { after, type Middleware, named, type ToolOutcome } from 'toolonion';
+import { after, type ContentPart, type Middleware, named, Passage, type ToolCall, type ToolOutcome } from 'toolonion';
 import {
   alias,
   allowAll,
@@ -107,6 +107,22 @@ describe('a layer that breaks a law is found', () => {
           })),
         ),
       /the model reads what the tool threw/,
+    ],
+    ['never ends', () => named('mine', () => new Promise(() => {})), /has no result after an hour/],
+    [
+      'sends each part twice',
+      () => {
+        class Twice extends Passage {
+          override part(part: ContentPart, call: ToolCall) {
+            super.part(part, call);
+            return super.part(part, call);
+          }
+        }
+        return named('mine', (call, next) =>
+          next(call.channel ? call.with({ channel: new Twice(call.channel) }) : call),
+        );
+      },
+      /its parts are \["one ","one "/,
     ],
     [
       'keeps one answer for all',
