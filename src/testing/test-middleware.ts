@@ -12,8 +12,8 @@ import { defineTool } from '../tool.ts';
 import { ManualClock, turns } from './manual-clock.ts';
 
 /**
- * Tests whether a middleware keeps the laws that all layers rely on: one result for each call, nothing left behind, no call taken for another, whatever
- * the tool does, and whatever the model sends.
+ * Tests whether a middleware keeps the laws that all layers rely on: one result for each call, no timer of its clock and no listener left, no call taken
+ * for another, a stream that gives what a dispatch gives, whatever the tool does, and whatever the model sends.
  *
  * @param make Makes it anew for each test, as it is used.
  * @param test That of any runner: of jest, vitest, node:test, mocha.
